@@ -1,0 +1,2 @@
+"""espalier."""
+__version__ = "0.1.0"

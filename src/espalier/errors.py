@@ -1,0 +1,37 @@
+"""One family of errors: each names the culprit, what was found and what to do.
+
+Everything that espalier refuses on purpose is an `EspalierError`; anything else is a bug of ours.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class EspalierError(Exception):
+    """Something was asked for that cannot be done as asked."""
+
+
+class ProgramError(EspalierError, ValueError):
+    """A program, or an input given to it, is not well formed."""
+
+
+class UndefinedError(ProgramError):
+    """A rule read a head's output at a position where the head selected nothing it could report."""
+
+
+class CompileError(EspalierError, ValueError):
+    """A program is well formed, but cannot be compiled with the settings asked for."""
+
+
+class FileError(EspalierError, OSError):
+    """A file is missing, or does not hold what it should."""
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """The tail of an error about an unknown name: the closest known one, and all of them."""
+    known = sorted(known)
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}known: {', '.join(map(repr, known)) if known else 'none'}"

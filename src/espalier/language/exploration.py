@@ -1,0 +1,309 @@
+"""A plain Python function becomes rules, by following only the paths it takes.
+
+The function is run on a view of the variables that looks a value up only when it is read. A read
+that was not decided yet is a fork; every path through the forks is run once (and once more, to
+see that it repeats). For each output variable the tree of forks is then folded from the leaves
+up: a fork whose branches all agree about that variable disappears.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, replace
+
+from espalier.errors import ProgramError, nearest
+from espalier.language.rules import Atom, Rule
+from espalier.language.variables import Value, Variable, show_value
+
+FfnFunction = Callable[[MutableMapping[str, Value]], object]
+
+PROBES = 48
+WARN_ABOVE = 100_000
+
+
+class ExplorationWarning(UserWarning):
+    """The function has so many paths that following them will take a while."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How many paths a function has, guessed from random walks, and which variable multiplies."""
+
+    paths: float
+    variable: str
+    size: int
+
+    def __str__(self) -> str:
+        return f"about {self.paths:,.0f} paths; {self.variable!r} multiplies them by {self.size}"
+
+
+def explore(
+    function: FfnFunction,
+    variables: Mapping[str, Variable],
+    *,
+    read_only: frozenset[str] = frozenset(),
+    max_paths: int = 1_000_000,
+) -> list[Rule]:
+    """The rules of `function`; a variable of `read_only` (a head's output) may not be written."""
+    explorer = _Explorer(function, variables, read_only)
+    _warn_or_refuse(explorer.estimate(), max_paths)
+    trees = explorer.follow_all_paths(max_paths)
+    return [
+        rule
+        for output in variables
+        if output in trees
+        for rule in _emit(trees[output], output, variables)
+    ]
+
+
+def estimate_paths(function: FfnFunction, variables: Mapping[str, Variable]) -> Estimate:
+    """How many paths `function` has, without following them all.
+
+    A random walk that takes one of n branches at a fork stands for n of them, so the product of
+    the forks it met, averaged over walks, estimates the number of leaves (Knuth 1975).
+    """
+    return _Explorer(function, variables, frozenset()).estimate()
+
+
+def _warn_or_refuse(estimate: Estimate, max_paths: int) -> None:
+    # A tenfold margin: the estimate is right on average, but a single one can be well off.
+    if estimate.paths > 10 * max_paths:
+        raise _too_many(estimate, max_paths)
+    if estimate.paths > WARN_ABOVE:
+        warnings.warn(f"ffn_fn has {estimate}", ExplorationWarning, stacklevel=4)
+
+
+def _too_many(estimate: Estimate, max_paths: int) -> ProgramError:
+    return ProgramError(
+        f"ffn_fn has {estimate}, more than max_paths = {max_paths:,}. Read "
+        f"{estimate.variable!r} only where it decides something, split the step into two layers, "
+        "write the rules with a RuleBuilder, or raise max_paths"
+    )
+
+
+# A tree says what happens to one output variable: it keeps its value, is written, or it depends.
+# Branches are interned, so that equal subtrees are the same object.
+
+
+@dataclass(frozen=True, slots=True)
+class _Keep:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Branch:
+    variable: str
+    children: tuple[_Tree, ...]
+
+
+_Tree = _Keep | _Write | _Branch
+_KEEP = _Keep()
+
+
+class _View(MutableMapping[str, Value]):
+    """What the function sees: reads follow `path` and extend it, writes are kept aside."""
+
+    def __init__(
+        self,
+        variables: Mapping[str, Variable],
+        read_only: frozenset[str],
+        path: list[tuple[str, int]],
+        choose: Callable[[int], int],
+    ) -> None:
+        self.path = path
+        self.writes: dict[str, Value] = {}
+        self.error: ProgramError | None = None
+        self._variables, self._read_only, self._choose = variables, read_only, choose
+        self._seen: dict[str, Value] = {}
+        self._replayed = 0
+
+    def __getitem__(self, name: str) -> Value:
+        if name in self.writes:
+            return self.writes[name]
+        if name in self._seen:
+            return self._seen[name]
+        if name not in self._variables:
+            self._fail(f"ffn_fn reads {name!r}, {nearest(name, self._variables)}")
+        values = self._variables[name].values
+        if self._replayed < len(self.path):
+            expected, code = self.path[self._replayed]
+            if expected != name:
+                self._fail(
+                    f"ffn_fn does not repeat itself: after the same values it read {expected!r} "
+                    f"once and {name!r} another time; it may depend on nothing but what it reads"
+                )
+        else:
+            code = self._choose(len(values))
+            self.path.append((name, code))
+        self._replayed += 1
+        self._seen[name] = values[code]
+        return values[code]
+
+    def __setitem__(self, name: str, value: object) -> None:
+        if name not in self._variables:
+            self._fail(f"ffn_fn writes {name!r}, {nearest(name, self._variables)}")
+        if name in self._read_only:
+            self._fail(
+                f"ffn_fn writes {name!r}, the output of a head, which is null at the end of every "
+                "layer; write a variable of its own"
+            )
+        try:
+            self.writes[name] = self._variables[name].check(value)
+        except ProgramError as error:
+            self._fail(f"ffn_fn writes {name!r}: {error} ({self.where()})")
+
+    def __delitem__(self, name: str) -> None:
+        self._fail(f"ffn_fn deletes {name!r}; a variable always has a value")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._variables
+
+    def where(self) -> str:
+        """The values read so far, for errors."""
+        read = ", ".join(f"{name} = {show_value(value)}" for name, value in self._seen.items())
+        return f"where {read}" if read else "before reading anything"
+
+    def _fail(self, message: str) -> None:
+        # Kept as well as raised, so that a function that catches everything cannot swallow it.
+        self.error = self.error or ProgramError(message)
+        raise self.error
+
+
+class _Explorer:
+    def __init__(
+        self,
+        function: FfnFunction,
+        variables: Mapping[str, Variable],
+        read_only: frozenset[str],
+    ) -> None:
+        self.function, self.variables, self.read_only = function, variables, read_only
+        self._branches: dict[tuple[str, tuple[object, ...]], _Branch] = {}
+
+    def run(self, path: list[tuple[str, int]], choose: Callable[[int], int]) -> _View:
+        """The view after one run, which followed `path` and extended it by `choose`."""
+        view = _View(self.variables, self.read_only, path, choose)
+        try:
+            returned = self.function(view)
+        except Exception as error:
+            if view.error is None:
+                kind = type(error).__name__
+                view.error = ProgramError(f"ffn_fn raised {kind}: {error} ({view.where()})")
+                view.error.__cause__ = error
+        if view.error is not None:
+            raise view.error
+        if isinstance(returned, Mapping) and returned is not view:
+            raise ProgramError(
+                f"ffn_fn returned a {type(returned).__name__}; it must change its argument in place"
+            )
+        return view
+
+    def estimate(self) -> Estimate:
+        pick = random.Random(0)
+        total, multiplied = 0.0, dict.fromkeys(self.variables, 0.0)
+        for _ in range(PROBES):
+            path = self.run([], pick.randrange).path
+            sizes = {name: len(self.variables[name].values) for name, _ in path}
+            weight = math.prod(map(float, sizes.values()))
+            total += weight
+            for name, size in sizes.items():
+                multiplied[name] += weight * math.log(size)
+        worst = max(multiplied, key=multiplied.__getitem__, default="")
+        size = len(self.variables[worst].values) if worst else 1
+        return Estimate(total / PROBES, worst, size)
+
+    def follow_all_paths(self, max_paths: int) -> dict[str, _Tree]:
+        """What happens to each output variable that any path writes."""
+        path: list[tuple[str, int]] = []
+        # For each open fork, what its finished branches do.
+        open_forks: list[list[dict[str, _Tree]]] = []
+        for _ in range(max_paths):
+            done = self._follow(path)
+            open_forks.extend([] for _ in range(len(path) - len(open_forks)))
+            while path:
+                name, code = path[-1]
+                open_forks[-1].append(done)
+                if code + 1 < len(self.variables[name].values):
+                    path[-1] = (name, code + 1)
+                    break
+                path.pop()
+                done = self._fold(name, open_forks.pop())
+            else:
+                return done
+        guess = self.estimate()
+        raise _too_many(replace(guess, paths=max(guess.paths, max_paths + 1)), max_paths)
+
+    def _follow(self, path: list[tuple[str, int]]) -> dict[str, _Tree]:
+        """What one path does, having seen it do so twice."""
+        view = self.run(path, lambda size: 0)
+        again = self.run(list(path), lambda size: 0)
+        if again.path != path or again.writes != view.writes:
+            raise ProgramError(
+                f"ffn_fn does not repeat itself: {view.where()} it wrote {view.writes} once and "
+                f"{again.writes} another time; it may depend on nothing but what it reads"
+            )
+        read = {name: self.variables[name].values[code] for name, code in path}
+        return {
+            name: _Write(value)
+            for name, value in view.writes.items()
+            if name not in read or read[name] != value
+        }
+
+    def _fold(self, variable: str, branches: list[dict[str, _Tree]]) -> dict[str, _Tree]:
+        """The branches of one fork, joined output by output."""
+        folded = {}
+        for output in dict.fromkeys(name for branch in branches for name in branch):
+            children = tuple(branch.get(output, _KEEP) for branch in branches)
+            folded[output] = self._join(variable, output, children)
+        return folded
+
+    def _join(self, variable: str, output: str, children: tuple[_Tree, ...]) -> _Tree:
+        first = children[0]
+        if all(child == first for child in children):
+            return first
+        if variable == output:
+            # Under "output = c", to keep the value and to write c are the same.
+            written = next((c.value for c in children if isinstance(c, _Write)), None)
+            values = self.variables[output].values
+            if written is not None and all(
+                child == _Write(written) or (child == _KEEP and value == written)
+                for child, value in zip(children, values, strict=True)
+            ):
+                return _Write(written)
+        identity = (variable, tuple(c if not isinstance(c, _Branch) else id(c) for c in children))
+        return self._branches.setdefault(identity, _Branch(variable, children))
+
+
+def _emit(tree: _Tree, output: str, variables: Mapping[str, Variable]) -> Iterator[Rule]:
+    """The rules of one tree: a rule for each way down to a write, and each old value there."""
+    stack: list[tuple[_Tree, tuple[Atom, ...]]] = [(tree, ())]
+    while stack:
+        node, atoms = stack.pop()
+        match node:
+            case _Branch(variable, children):
+                values = variables[variable].values
+                branches = [
+                    (child, (*atoms, Atom(variable, (value,))))
+                    for value, child in zip(values, children, strict=True)
+                ]
+                stack.extend(reversed(branches))
+            case _Write(new):
+                known = next((a.values for a in atoms if a.variable == output), None)
+                for old in known or variables[output].values:
+                    if old != new:
+                        yield Rule(atoms, output, old, new)
+            case _Keep():
+                pass

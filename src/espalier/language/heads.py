@@ -1,0 +1,95 @@
+"""Attention heads and the halting condition.
+
+A head names the variables that query, are queried and are carried; its output is a variable of
+its own, null at the start of every layer. Names are resolved when the program is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from espalier.errors import ProgramError
+from espalier.language.variables import Categorical, Numerical, Variable, as_integer
+
+
+@dataclass(frozen=True)
+class Head:
+    """Position i selects every j whose key equals its query, and j - i in `relative_positions`.
+
+    A `query` and `key` of None match everywhere; `relative_positions` of None allows all.
+    """
+
+    query: str | None
+    key: str | None
+    value: str
+    relative_positions: frozenset[int] | None = None
+    output_spec: Categorical | Numerical | None = None
+
+    def __str__(self) -> str:
+        match = f"{self.query} = {self.key}" if self.query is not None else "always"
+        if self.relative_positions is None:
+            return f"{self.value} where {match}"
+        offsets = ", ".join(f"{offset:+d}" for offset in sorted(self.relative_positions))
+        return f"{self.value} where {match}, at {offsets}"
+
+
+@dataclass(frozen=True)
+class Halt:
+    """A sequence is done after a layer when every position has `variable` = `value`."""
+
+    variable: str
+    value: int
+
+
+def qkv(
+    query: str,
+    key: str,
+    value: str,
+    relative_positions: Iterable[int] | None = None,
+    output_spec: Variable | None = None,
+) -> Head:
+    """A head that carries `value` from the positions whose `key` equals (or is in) `query`."""
+    for role, name in (("query", query), ("key", key), ("value", value)):
+        _check_name(role, name)
+    offsets = None
+    if relative_positions is not None:
+        if isinstance(relative_positions, int):
+            relative_positions = [relative_positions]
+        offsets = frozenset(as_integer(o, "a relative position") for o in relative_positions)
+        if not offsets:
+            raise ProgramError(
+                f"the head for {value!r} has an empty set of relative positions and would attend "
+                "to nothing; leave it out to allow every position"
+            )
+    return Head(query, key, value, offsets, _check_output(value, output_spec))
+
+
+def v_relative(value: str, relative_position: int, output_spec: Variable | None = None) -> Head:
+    """A head that carries `value` from the position `relative_position` to the right of each."""
+    _check_name("value", value)
+    offset = as_integer(relative_position, "the relative position")
+    return Head(None, None, value, frozenset([offset]), _check_output(value, output_spec))
+
+
+def halt_spec(variable: str, halt_value: int = 1) -> Halt:
+    """Halt a sequence after the first layer at whose end `variable` is `halt_value` everywhere."""
+    _check_name("halt variable", variable)
+    return Halt(variable, as_integer(halt_value, "the halt value"))
+
+
+def _check_name(role: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise ProgramError(f"the {role} must be the name of a variable; found {name!r}")
+
+
+def _check_output(value: str, spec: Variable | None) -> Categorical | Numerical | None:
+    if spec is not None and not isinstance(spec, Categorical | Numerical):
+        raise ProgramError(
+            f"the output of the head for {value!r} must be categorical or numerical; found {spec}"
+        )
+    if spec is not None and (spec.init.from_input or spec.init.from_position):
+        raise ProgramError(
+            f"the output of the head for {value!r} starts as null; drop its init function"
+        )
+    return spec

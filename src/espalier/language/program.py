@@ -1,0 +1,184 @@
+"""The whole program, and everything that can be refused before it runs.
+
+A `Program` is data: init functions have become tables, the MLP function has become rules. Both
+machines, the interpreter and the compiled network, start from it and from nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from espalier.errors import ProgramError, nearest
+from espalier.language.conflicts import find_conflict
+from espalier.language.exploration import FfnFunction, explore
+from espalier.language.heads import Halt, Head
+from espalier.language.merging import merge_rules
+from espalier.language.rules import Rule, RuleSet, as_rules
+from espalier.language.validation import (
+    Initial,
+    check_halt,
+    check_output,
+    check_range,
+    check_rule,
+    check_vocabulary,
+    initial_values,
+)
+from espalier.language.variables import Categorical, Variable, as_integer
+from espalier.language.wiring import all_variables
+
+
+@dataclass(frozen=True)
+class Program:
+    """Variables, heads and rules; made by `program_spec`, which checks them."""
+
+    variables: Mapping[str, Variable]
+    heads: Mapping[str, Head]
+    rules: RuleSet
+    initial: Mapping[str, Initial]
+    output_name: str
+    input_range: int
+    position_range: int | None = None
+    halt: Halt | None = None
+    vocabulary: tuple[str, ...] | None = None
+
+    @cached_property
+    def specs(self) -> dict[str, Variable]:
+        """Every variable by name, the outputs of heads last."""
+        return all_variables(self.variables, self.heads)
+
+    @property
+    def output(self) -> Categorical:
+        """The output variable."""
+        spec = self.specs[self.output_name]
+        assert isinstance(spec, Categorical)
+        return spec
+
+    def merged(self) -> Program:
+        """The same program with rules joined into "x in S" where that makes the MLP narrower."""
+        return replace(self, rules=RuleSet(merge_rules(self.rules)))
+
+    def tokens(self, sequence: Iterable[object]) -> tuple[int, ...]:
+        """`sequence` as token ids (or names of the vocabulary), refused if the program can't run.
+
+        Refused are an empty sequence, a token outside `input_range`, and more tokens than
+        `position_range`.
+        """
+        if isinstance(sequence, str | bytes) or not isinstance(sequence, Iterable):
+            raise ProgramError(f"the input must be a sequence of tokens; found {sequence!r}")
+        given = sequence.tolist() if hasattr(sequence, "tolist") else list(sequence)
+        if not given:
+            raise ProgramError("the input is empty; a program needs at least one token")
+        if self.position_range is not None and len(given) > self.position_range:
+            raise ProgramError(
+                f"the input has {len(given)} tokens, more than position_range = "
+                f"{self.position_range}; build the program with a larger one"
+            )
+        return tuple(self._token(token, place) for place, token in enumerate(given))
+
+    def _token(self, token: object, place: int) -> int:
+        if type(token) is int and 0 <= token < self.input_range:
+            return token
+        if isinstance(token, str) and self.vocabulary is not None:
+            if token not in self.vocabulary:
+                raise ProgramError(
+                    f"position {place} holds {token!r}, {nearest(token, self.vocabulary)}"
+                )
+            return self.vocabulary.index(token)
+        number = as_integer(token, f"the token at position {place}")
+        if not 0 <= number < self.input_range:
+            raise ProgramError(
+                f"position {place} holds token {number}, outside input_range 0.."
+                f"{self.input_range - 1}"
+            )
+        return number
+
+    def __str__(self) -> str:
+        lines = [
+            f"program: {len(self.rules):,} rules ({len(self.rules.resets):,} resets), "
+            f"output {self.output_name}",
+            *(f"  {name}: {spec}" for name, spec in self.variables.items()),
+            *(f"  {name}: head, {head}" for name, head in self.heads.items()),
+        ]
+        if self.halt is not None:
+            lines.append(f"  halts when {self.halt.variable} = {self.halt.value} everywhere")
+        return "\n".join(lines)
+
+
+def program_spec(
+    variables: Mapping[str, Variable],
+    heads: Mapping[str, Head] | None = None,
+    *,
+    ffn_fn: FfnFunction | None = None,
+    rules: Iterable[Rule] | object | None = None,
+    output_name: str,
+    input_range: int,
+    position_range: int | None = None,
+    halt_spec: Halt | None = None,
+    vocabulary: Sequence[str] | None = None,
+    max_paths: int = 1_000_000,
+) -> Program:
+    """A checked program, from its MLP function or from its rules.
+
+    `rules` is a list of `Rule` or a `RuleBuilder`; the resets of head outputs are added. An
+    `ffn_fn` is explored along at most `max_paths` paths. `vocabulary` names the tokens.
+    """
+    heads = {} if heads is None else heads
+    specs = all_variables(variables, heads)
+    input_range = check_range("input_range", input_range)
+    if position_range is not None:
+        position_range = check_range("position_range", position_range)
+    check_output(output_name, variables, heads)
+    check_halt(halt_spec, variables, heads)
+    initial = {
+        name: initial_values(name, spec, input_range, position_range) for name, spec in variables.items()
+    }
+    written = _rules(ffn_fn, rules, specs, frozenset(heads), max_paths)
+    program = Program(
+        variables=dict(variables),
+        heads=dict(heads),
+        rules=RuleSet(written),
+        initial=initial,
+        output_name=output_name,
+        input_range=input_range,
+        position_range=position_range,
+        halt=halt_spec,
+        vocabulary=check_vocabulary(vocabulary, input_range),
+    )
+    return replace(program, rules=RuleSet([*written, *_missing_resets(program)]))
+
+
+def _rules(
+    ffn_fn: FfnFunction | None,
+    rules: object | None,
+    specs: Mapping[str, Variable],
+    heads: frozenset[str],
+    max_paths: int,
+) -> list[Rule]:
+    if (ffn_fn is None) == (rules is None):
+        found = "neither" if rules is None else "both"
+        raise ProgramError(f"give either ffn_fn or rules; found {found}")
+    if ffn_fn is not None:
+        if not callable(ffn_fn):
+            raise ProgramError(f"ffn_fn must be a function of one argument; found {ffn_fn!r}")
+        return explore(ffn_fn, specs, read_only=heads, max_paths=max_paths)
+    checked = [check_rule(rule, specs, heads) for rule in as_rules(rules)]
+    clash = find_conflict(checked)
+    if clash:
+        raise ProgramError(
+            f"two rules of {clash[0].output!r} can hold together: [{clash[0]}] and [{clash[1]}]; "
+            "make their conditions exclude each other"
+        )
+    return checked
+
+
+def _missing_resets(program: Program) -> list[Rule]:
+    """One rule for each value of each head's output that sets it back to null."""
+    given = {(rule.output, rule.old) for rule in program.rules if rule.is_reset}
+    return [
+        Rule({}, name, value, None)
+        for name in program.heads
+        for value in program.specs[name].values
+        if (name, value) not in given
+    ]

@@ -1,0 +1,131 @@
+"""Transition rules in the form of the paper's Appendix B.1.
+
+A rule says: where every atom of the antecedent holds, the output variable goes from its old value
+to a new one. At most one rule of an output variable may hold at a time; where none does, the
+variable keeps its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from espalier.errors import ProgramError
+from espalier.language.variables import Value, show_value
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`variable` has one of `values` (almost always exactly one)."""
+
+    variable: str
+    values: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        if len(self.values) == 1:
+            return f"{self.variable} = {show_value(self.values[0])}"
+        return f"{self.variable} in " + ", ".join(map(show_value, self.values))
+
+
+Antecedent = Mapping[str, Value] | Iterable[Atom | tuple[str, Value]]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Rule:
+    """`output` goes from `old` to `new` where every atom of `antecedent` holds.
+
+    The antecedent always holds the atom `output = old`; it is added where it was left out. A new
+    value of None is null, which only the resets of head outputs write.
+    """
+
+    antecedent: tuple[Atom, ...]
+    output: str
+    old: Value
+    new: Value | None
+
+    def __init__(self, antecedent: Antecedent, output: str, old: Value, new: Value | None) -> None:
+        pairs = antecedent.items() if isinstance(antecedent, Mapping) else antecedent
+        atoms = tuple(a if isinstance(a, Atom) else Atom(a[0], (a[1],)) for a in pairs)
+        if not any(atom.variable == output for atom in atoms):
+            atoms = (*atoms, Atom(output, (old,)))
+        object.__setattr__(self, "antecedent", atoms)
+        object.__setattr__(self, "output", output)
+        object.__setattr__(self, "old", old)
+        object.__setattr__(self, "new", new)
+
+    @property
+    def is_reset(self) -> bool:
+        """Whether the rule sets a head's output back to null."""
+        return self.new is None
+
+    def holds(self, state: Mapping[str, Value | None]) -> bool:
+        """Whether every atom holds of an assignment of bucket values (null satisfies nothing)."""
+        return all(state[atom.variable] in atom.values for atom in self.antecedent)
+
+    def __str__(self) -> str:
+        conditions = ", ".join(str(a) for a in self.antecedent if a.variable != self.output)
+        change = f"{self.output}: {show_value(self.old)} -> {show_value(self.new)}"
+        return f"{change} if {conditions}" if conditions else change
+
+
+class RuleSet(Sequence[Rule]):
+    """The rules of a program, resets included, in the order in which they were written."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules = tuple(rules)
+
+    @overload
+    def __getitem__(self, index: int) -> Rule: ...
+    @overload
+    def __getitem__(self, index: slice) -> RuleSet: ...
+    def __getitem__(self, index: int | slice) -> Rule | RuleSet:
+        if isinstance(index, slice):
+            return RuleSet(self._rules[index])
+        return self._rules[index]
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self._rules)
+
+    def __eq__(self, other: object) -> bool:
+        return self._rules == tuple(other) if isinstance(other, Sequence) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._rules)
+
+    @property
+    def resets(self) -> RuleSet:
+        """The rules that set head outputs back to null."""
+        return RuleSet(rule for rule in self if rule.is_reset)
+
+    @property
+    def transitions(self) -> RuleSet:
+        """The rules that are not resets."""
+        return RuleSet(rule for rule in self if not rule.is_reset)
+
+    def of(self, output: str) -> RuleSet:
+        """The rules of one output variable."""
+        return RuleSet(rule for rule in self if rule.output == output)
+
+    def __repr__(self) -> str:
+        shown = [str(rule) for rule in self[:40]]
+        if len(self) > 40:
+            shown.append(f"... and {len(self) - 40:,} more")
+        return f"RuleSet of {len(self):,}:\n  " + "\n  ".join(shown)
+
+
+def as_rules(rules: object) -> list[Rule]:
+    """The rules of a list, or of anything that has a `rules` attribute (a RuleBuilder)."""
+    rules = getattr(rules, "rules", rules)
+    if isinstance(rules, str) or not isinstance(rules, Iterable):
+        raise ProgramError(f"rules must be a list of Rule or a RuleBuilder; found {rules!r}")
+    found = list(rules)
+    for place, rule in enumerate(found):
+        if not isinstance(rule, Rule):
+            raise ProgramError(
+                f"rules[{place}] must be a Rule(antecedent, output, old, new); found {rule!r}"
+            )
+    return found

@@ -1,0 +1,80 @@
+"""What a machine answers, whichever of the two it is: outputs and the number of layers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, overload
+
+from espalier.storage import write_frame
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class Run:
+    """One sequence's outputs, one a position, after `layers` layers."""
+
+    outputs: list[int]
+    layers: int
+    halted: bool = True
+
+
+class Runs(Sequence[Run]):
+    """The runs of a batch, in the order in which the inputs were given."""
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self._runs = tuple(runs)
+
+    @property
+    def outputs(self) -> list[list[int]]:
+        """The outputs of every run."""
+        return [run.outputs for run in self]
+
+    @property
+    def layers(self) -> list[int]:
+        """The number of layers of every run."""
+        return [run.layers for run in self]
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+    def __getitem__(self, index: int | slice) -> Run | Runs:
+        return Runs(self._runs[index]) if isinstance(index, slice) else self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    def __eq__(self, other: object) -> bool:
+        return self._runs == other._runs if isinstance(other, Runs) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple((tuple(run.outputs), run.layers) for run in self))
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self)} runs"]
+        lines += [f"  {r.layers} layers: {' '.join(map(str, r.outputs))}" for r in self[:10]]
+        return "\n".join(lines + (["  ..."] if len(self) > 10 else []))
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a run: input, layers, halted, outputs."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "input": range(len(self)),
+                "layers": self.layers,
+                "halted": [run.halted for run in self],
+                "outputs": [" ".join(map(str, run.outputs)) for run in self],
+            }
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as .csv, .parquet or .json."""
+        write_frame(path, self.to_frame())

@@ -1,0 +1,172 @@
+"""What is refused when a program is built, and the tables that its init functions become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from espalier.errors import ProgramError, nearest
+from espalier.language.heads import Halt, Head
+from espalier.language.rules import Atom, Rule
+from espalier.language.variables import (
+    Categorical,
+    InitFunction,
+    Value,
+    Variable,
+    as_integer,
+    show_value,
+)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same first value everywhere."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
+class ByInput:
+    """The first value for each token."""
+
+    table: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class ByPosition:
+    """The first value at each position."""
+
+    table: tuple[Value, ...]
+
+
+Initial = Constant | ByInput | ByPosition
+
+
+def check_range(what: str, given: object) -> int:
+    size = as_integer(given, what)
+    if size < 1:
+        raise ProgramError(f"{what} must be at least 1; found {size}")
+    return size
+
+
+def check_output(
+    name: object, variables: Mapping[str, Variable], heads: Mapping[str, Head]
+) -> None:
+    if name in heads:
+        raise ProgramError(
+            f"output_name is {name!r}, the output of a head, which is null at the end of every "
+            "layer; copy it into a variable"
+        )
+    if name not in variables:
+        raise ProgramError(f"output_name is {name!r}, {nearest(name, variables)}")
+    if not isinstance(variables[str(name)], Categorical):
+        raise ProgramError(
+            f"output_name is {name!r} ({variables[str(name)]}); an output is categorical"
+        )
+
+
+def check_halt(
+    halt: object, variables: Mapping[str, Variable], heads: Mapping[str, Head]
+) -> None:
+    if halt is None:
+        return
+    if not isinstance(halt, Halt):
+        raise ProgramError(f"halt_spec must be made by halt_spec(variable, value); found {halt!r}")
+    if halt.variable in heads:
+        raise ProgramError(
+            f"halt_spec waits for {halt.variable!r}, the output of a head, which is null at the "
+            "end of every layer; copy it into a variable"
+        )
+    if halt.variable not in variables:
+        raise ProgramError(
+            f"halt_spec waits for {halt.variable!r}, {nearest(halt.variable, variables)}"
+        )
+    spec = variables[halt.variable]
+    if not isinstance(spec, Categorical):
+        raise ProgramError(f"halt_spec waits for {halt.variable!r} ({spec}); it is categorical")
+    try:
+        spec.check(halt.value)
+    except ProgramError as error:
+        raise ProgramError(f"halt_spec waits for {halt.variable!r}: {error}") from None
+
+
+def check_vocabulary(names: Sequence[str] | None, input_range: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise ProgramError(f"the vocabulary must be a sequence of names; found {names!r}")
+    if len(names) != input_range or len(set(names)) != len(names):
+        raise ProgramError(
+            f"the vocabulary needs {input_range} different names, one a token; found "
+            f"{len(names)}, {len(set(names))} of them different"
+        )
+    return tuple(names)
+
+
+def initial_values(
+    name: str, spec: Variable, input_range: int, position_range: int | None
+) -> Initial:
+    init = spec.init
+    if init.from_input is not None:
+        return ByInput(_tabulate(name, spec, init.from_input, input_range, "token"))
+    if init.from_position is None:
+        return Constant(init.default)
+    if position_range is None:
+        raise ProgramError(
+            f"variable {name!r} is initialised from the position, but position_range is None; "
+            "give the number of positions"
+        )
+    return ByPosition(_tabulate(name, spec, init.from_position, position_range, "position"))
+
+
+def _tabulate(
+    name: str, spec: Variable, function: InitFunction, size: int, what: str
+) -> tuple[Value, ...]:
+    table: list[Value] = []
+    for index in range(size):
+        try:
+            table.append(spec.check_initial(function(index)))
+        except ProgramError as error:
+            raise ProgramError(f"variable {name!r} starts wrong at {what} {index}: {error}") from None
+        except Exception as error:
+            raise ProgramError(
+                f"the init function of variable {name!r} raised {type(error).__name__} at {what} "
+                f"{index}: {error}"
+            ) from error
+    return tuple(table)
+
+
+def check_rule(rule: Rule, specs: Mapping[str, Variable], heads: frozenset[str]) -> Rule:
+    """`rule` with plain values; ProgramError if it reads or writes what is not there."""
+    try:
+        atoms = [_check_atom(atom, specs) for atom in rule.antecedent]
+        names = [atom.variable for atom in atoms]
+        repeated = {name for name in names if names.count(name) > 1}
+        if repeated:
+            raise ProgramError(f"{min(repeated)!r} stands in the antecedent more than once")
+        if rule.output not in specs:
+            raise ProgramError(f"writes {rule.output!r}, {nearest(rule.output, specs)}")
+        if (rule.output in heads) != (rule.new is None):
+            raise ProgramError("only the output of a head can be set to null, and to nothing else")
+        spec = specs[rule.output]
+        old = spec.check(rule.old)
+        new = None if rule.new is None else spec.check(rule.new)
+        if old == new:
+            raise ProgramError("the new value is the old one; drop the rule")
+        if Atom(rule.output, (old,)) not in atoms:
+            raise ProgramError(f"the antecedent must hold {rule.output} = {show_value(old)}")
+    except ProgramError as error:
+        raise ProgramError(f"rule [{rule}]: {error}") from None
+    return Rule(atoms, rule.output, old, new)
+
+
+def _check_atom(atom: Atom, specs: Mapping[str, Variable]) -> Atom:
+    if atom.variable not in specs:
+        raise ProgramError(f"reads {atom.variable!r}, {nearest(atom.variable, specs)}")
+    spec = specs[atom.variable]
+    if not atom.values:
+        raise ProgramError(f"allows {atom.variable!r} no value at all")
+    try:
+        return Atom(atom.variable, tuple(spec.check(value) for value in atom.values))
+    except ProgramError as error:
+        raise ProgramError(f"reads {atom.variable!r}: {error}") from None

@@ -1,0 +1,276 @@
+"""What a variable is: categorical, numerical or set-valued, and where its first value comes from.
+
+A variable has finitely many `values` that rules can tell apart, numbered by their place in that
+tuple (their *code*). A numerical variable may hold any real number; rules see the nearest of its
+declared values, its *buckets*.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from espalier.errors import ProgramError
+
+Value = int | float | frozenset[int]
+InitFunction = Callable[[int], object]
+
+# A mean that lies this share of a gap above a midpoint still counts as a tie, in both machines:
+# float32 sums cannot promise to land on a midpoint exactly.
+TIE = 2.0**-16
+
+
+@dataclass(frozen=True)
+class Init:
+    """The first value of a variable: a function of the token, of the position, or `default`."""
+
+    default: Value
+    from_input: InitFunction | None = None
+    from_position: InitFunction | None = None
+
+    def __post_init__(self) -> None:
+        for name, function in (
+            ("input_init_fn", self.from_input),
+            ("position_init_fn", self.from_position),
+        ):
+            if function is not None and not callable(function):
+                raise ProgramError(f"{name} must be a function of one integer; found {function!r}")
+        if self.from_input is not None and self.from_position is not None:
+            raise ProgramError(
+                "a variable has both an input_init_fn and a position_init_fn; give one of them, "
+                "and combine the two values with a rule"
+            )
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """An integer from 0 to `size` - 1."""
+
+    size: int
+    init: Init
+
+    @cached_property
+    def values(self) -> tuple[int, ...]:
+        """Every value, in order of its code."""
+        return tuple(range(self.size))
+
+    def check(self, value: object) -> int:
+        """`value` as a plain integer of the range; ProgramError otherwise."""
+        number = as_integer(value)
+        if not 0 <= number < self.size:
+            raise ProgramError(f"{number} is outside the range 0..{self.size - 1}")
+        return number
+
+    check_initial = check
+
+    def code(self, value: object) -> int:
+        """The place of `value` among `values`."""
+        return self.check(value)
+
+    def __str__(self) -> str:
+        return f"categorical, {self.size} values"
+
+
+@dataclass(frozen=True)
+class Numerical:
+    """A real number, which rules see as the nearest of its sorted `values`."""
+
+    values: tuple[float, ...]
+    init: Init
+
+    @cached_property
+    def boundaries(self) -> tuple[float, ...]:
+        """Where one bucket ends: the midpoints, a tie going to the lower bucket."""
+        pairs = zip(self.values, self.values[1:], strict=False)
+        return tuple((low + high) / 2 + (high - low) * TIE for low, high in pairs)
+
+    def bucket(self, number: float) -> int:
+        """The code of the value nearest to `number`."""
+        return bisect.bisect_left(self.boundaries, number)
+
+    def check(self, value: object) -> float:
+        """`value` as one of the buckets; ProgramError otherwise."""
+        number = as_real(value)
+        found = self.values[self.bucket(number)]
+        if not math.isclose(found, number, rel_tol=1e-9, abs_tol=1e-12):
+            raise ProgramError(
+                f"{number:g} is not one of the {len(self.values)} declared values; "
+                f"the nearest is {found:g}"
+            )
+        return found
+
+    def check_initial(self, value: object) -> float:
+        """`value` as any finite real: a first value need not be a bucket."""
+        return as_real(value)
+
+    def code(self, value: object) -> int:
+        """The place of `value` among `values`."""
+        return self.bucket(self.check(value))
+
+    def __str__(self) -> str:
+        return f"numerical, {len(self.values)} buckets"
+
+
+@dataclass(frozen=True)
+class SetValued:
+    """One of the declared sets of integers from 0 to `size` - 1."""
+
+    size: int
+    values: tuple[frozenset[int], ...]
+    init: Init
+
+    @cached_property
+    def _codes(self) -> dict[frozenset[int], int]:
+        return {value: code for code, value in enumerate(self.values)}
+
+    def check(self, value: object) -> frozenset[int]:
+        """`value` as one of the declared sets; ProgramError otherwise."""
+        found = as_set(value)
+        if found not in self._codes:
+            shown = ", ".join(show_value(declared) for declared in self.values[:8])
+            more = ", ..." if len(self.values) > 8 else ""
+            raise ProgramError(f"{show_value(found)} is not a declared set: {shown}{more}")
+        return found
+
+    check_initial = check
+
+    def code(self, value: object) -> int:
+        """The place of `value` among `values`."""
+        return self._codes[self.check(value)]
+
+    def __str__(self) -> str:
+        return f"set, {len(self.values)} values over {self.size} elements"
+
+
+Variable = Categorical | Numerical | SetValued
+
+
+def var(
+    range: int,
+    *,
+    default: object = 0,
+    input_init_fn: InitFunction | None = None,
+    position_init_fn: InitFunction | None = None,
+) -> Categorical:
+    """A categorical variable with values 0 to `range` - 1."""
+    size = as_integer(range, "the range of var")
+    if size < 1:
+        raise ProgramError(f"var needs a range of at least 1; found {size}")
+    spec = Categorical(size, Init(0, input_init_fn, position_init_fn))
+    return Categorical(size, _with_default(spec, default))
+
+
+def numerical_var(
+    values: Iterable[float],
+    *,
+    default: object = 0.0,
+    input_init_fn: InitFunction | None = None,
+    position_init_fn: InitFunction | None = None,
+) -> Numerical:
+    """A numerical variable whose buckets are `values`: at least two, sorted, all different."""
+    if isinstance(values, str | int | float) or not isinstance(values, Iterable):
+        raise ProgramError(f"numerical_var needs a sequence of numbers as values; found {values!r}")
+    buckets = tuple(as_real(value) for value in values)
+    if len(buckets) < 2:
+        raise ProgramError(f"numerical_var needs at least two buckets; found {len(buckets)}")
+    for low, high in zip(buckets, buckets[1:], strict=False):
+        if low >= high:
+            raise ProgramError(
+                f"the buckets of numerical_var must rise; found {low:g} before {high:g}: "
+                "sort them and drop repeats"
+            )
+    spec = Numerical(buckets, Init(0.0, input_init_fn, position_init_fn))
+    return Numerical(buckets, _with_default(spec, default))
+
+
+def set_var(
+    values: Iterable[Iterable[int]] | int,
+    range: int | Iterable[Iterable[int]] | None = None,
+    *,
+    default: object = None,
+    input_init_fn: InitFunction | None = None,
+    position_init_fn: InitFunction | None = None,
+) -> SetValued:
+    """A set variable whose possible values are the sets `values`, over 0 to `range` - 1.
+
+    Without a range it is the least that holds every element; without a default it is the empty
+    set where that is declared, else the first set. `set_var(range, values)` means the same.
+    """
+    if isinstance(values, int):
+        values, range = range, values  # type: ignore[assignment]
+    if values is None or isinstance(values, str | int) or not isinstance(values, Iterable):
+        raise ProgramError(f"set_var needs a collection of sets as values; found {values!r}")
+    sets = tuple(as_set(value) for value in values)
+    if not sets:
+        raise ProgramError("set_var needs at least one set among its values; found none")
+    repeated = next((s for place, s in enumerate(sets) if s in sets[:place]), None)
+    if repeated is not None:
+        raise ProgramError(f"set_var declares {show_value(repeated)} twice; drop one")
+    top = max((max(value, default=0) for value in sets), default=0) + 1
+    size = top if range is None else as_integer(range, "the range of set_var")
+    if size < top:
+        raise ProgramError(f"set_var has range {size}, but a set holds {top - 1}; raise the range")
+    spec = SetValued(size, sets, Init(sets[0], input_init_fn, position_init_fn))
+    if default is None:
+        default = frozenset() if frozenset() in sets else sets[0]
+    return SetValued(size, sets, _with_default(spec, default))
+
+
+def _with_default(spec: Variable, default: object) -> Init:
+    try:
+        value = spec.check_initial(default)
+    except ProgramError as error:
+        raise ProgramError(f"default: {error}") from None
+    return Init(value, spec.init.from_input, spec.init.from_position)
+
+
+def as_integer(value: object, what: str = "the value") -> int:
+    """`value` as an int, if it is an integer or a truth value of any library."""
+    number = _plain(value)
+    if isinstance(number, float | str | bytes) or not hasattr(number, "__index__"):
+        raise ProgramError(f"{what} must be an integer; found {type(number).__name__} {value!r}")
+    return operator.index(number)
+
+
+def as_real(value: object) -> float:
+    """`value` as a finite float."""
+    number = _plain(value)
+    if not isinstance(number, int | float):
+        raise ProgramError(f"the value must be a number; found {type(number).__name__} {value!r}")
+    if not math.isfinite(number):
+        raise ProgramError(f"the value must be finite; found {value!r}")
+    return float(number)
+
+
+def as_set(value: object) -> frozenset[int]:
+    """`value` as a frozen set of non-negative integers."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ProgramError(f"the value must be a set of integers; found {value!r}")
+    found = frozenset(as_integer(element, "an element of a set") for element in value)
+    if any(element < 0 for element in found):
+        raise ProgramError(f"a set may not hold negative numbers; found {show_value(found)}")
+    return found
+
+
+def _plain(value: object) -> object:
+    """A 0-d number of numpy or torch as Python's own; anything else as it is."""
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        return value.item()
+    return value
+
+
+def show_value(value: Value | None) -> str:
+    """A value as a person writes it: 3, 0.25, {1,2}, ∅."""
+    match value:
+        case None:
+            return "∅"
+        case frozenset():
+            return "{" + ",".join(map(str, sorted(value))) + "}"
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return str(value)
