@@ -149,6 +149,31 @@ def program_spec(
     return replace(program, rules=RuleSet([*written, *_missing_resets(program)]))
 
 
+def check_layers(program: Program, max_layers: object) -> int | None:
+    """`max_layers` as an integer or None; ProgramError if the program could then run for ever."""
+    if max_layers is None:
+        if program.halt is None:
+            raise ProgramError("the program has no halt_spec; say how long to run with max_layers")
+        return None
+    layers = as_integer(max_layers, "max_layers")
+    if layers < 0:
+        raise ProgramError(f"max_layers must not be negative; found {layers}")
+    return layers
+
+
+def check_batch(program: Program, batch: Iterable[Iterable[object]]) -> list[tuple[int, ...]]:
+    """Every sequence of a batch as token ids; the error names the one that is refused."""
+    if isinstance(batch, str | bytes) or not isinstance(batch, Iterable):
+        raise ProgramError(f"the batch must be a list of sequences; found {batch!r}")
+    checked = []
+    for number, sequence in enumerate(batch):
+        try:
+            checked.append(program.tokens(sequence))
+        except ProgramError as error:
+            raise ProgramError(f"input {number}: {error}") from None
+    return checked
+
+
 def _rules(
     ffn_fn: FfnFunction | None,
     rules: object | None,

@@ -1,0 +1,116 @@
+"""Select and aggregate: what every head reports at every position (the paper's section 2.3).
+
+Whichever way the selected positions are found, three sums over them decide the answer: how many
+there are, the sum of their values and the sum of their squares. Values agree exactly when
+count * squares = total**2, and a mean is total / count.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from espalier.interpreter.batch import NULL, Column, Ints, Mask, State
+from espalier.language import Categorical, Head, Numerical, Program, SetValued
+
+Floats = NDArray[np.float64]
+
+
+class Sums(NamedTuple):
+    """Over the positions that each position selects: their number, sum and sum of squares."""
+
+    count: Floats
+    total: Floats
+    squares: Floats
+
+
+def attend(program: Program, state: State) -> State:
+    """The state in the next layer's middle: every head has read the state as it was."""
+    columns = dict(state.columns)
+    for name, head in program.heads.items():
+        columns[name] = head_output(program, name, state)
+    return State(state.batch, state.layer + 1, columns)
+
+
+def head_output(program: Program, name: str, state: State) -> Column:
+    """What the head `name` reports at every entry, null where it is undefined."""
+    head, spec = program.heads[name], program.specs[name]
+    sums = select(program, head, state)
+    defined = sums.count > 0
+    if isinstance(spec, Numerical):
+        return np.where(defined, sums.total / np.maximum(sums.count, 1), np.nan)
+    agree = defined & (sums.count * sums.squares == sums.total**2)
+    return np.where(agree, sums.total / np.maximum(sums.count, 1), NULL).astype(np.int64)
+
+
+def select(program: Program, head: Head, state: State) -> Sums:
+    """The sums over what `head` selects."""
+    # Outputs of heads are null when a layer starts, and null neither matches nor is carried.
+    if {head.query, head.key, head.value} & program.heads.keys():
+        nothing = np.zeros(len(state.batch.example))
+        return Sums(nothing, nothing, nothing)
+    values = state.columns[head.value].astype(np.float64)
+    if head.relative_positions is not None:
+        return _by_offset(program, head, state, values)
+    return _by_key(program, head, state, values)
+
+
+def _by_offset(program: Program, head: Head, state: State, values: Floats) -> Sums:
+    """Walk the allowed offsets: work grows with their number, not with the length squared."""
+    batch = state.batch
+    longest = int(batch.lengths.max(initial=0))
+    count, total, squares = (np.zeros(len(values)) for _ in range(3))
+    for offset in sorted(head.relative_positions or ()):
+        if abs(offset) >= longest:
+            continue
+        source, chosen = batch.shifted(offset)
+        chosen = chosen & _matches(program, head, state, source)
+        carried = np.where(chosen, values[source], 0.0)
+        count += chosen
+        total += carried
+        squares += carried * carried
+    return Sums(count, total, squares)
+
+
+def _matches(program: Program, head: Head, state: State, source: Ints) -> Mask:
+    if head.query is None or head.key is None:
+        return np.ones(len(source), dtype=bool)
+    query, key = state.columns[head.query], state.columns[head.key][source]
+    match program.specs[head.query]:
+        case SetValued() as spec:
+            return _members(spec)[query.astype(np.int64), key.astype(np.int64)] > 0
+        case _:
+            return query == key
+
+
+def _by_key(program: Program, head: Head, state: State, values: Floats) -> Sums:
+    """Sum once over each key value of each sequence; every query then looks its sum up."""
+    assert head.query is not None
+    assert head.key is not None
+    batch, key_spec = state.batch, program.specs[head.key]
+    assert isinstance(key_spec, Categorical)
+    slots = batch.example * key_spec.size + state.columns[head.key].astype(np.int64)
+    per_key = [
+        np.bincount(slots, weights=weights, minlength=len(batch) * key_spec.size)
+        for weights in (None, values, values * values)
+    ]
+    query = state.columns[head.query].astype(np.int64)
+    match program.specs[head.query]:
+        case SetValued() as spec:
+            members = _members(spec)
+            found = [(sums.reshape(len(batch), -1) @ members.T) for sums in per_key]
+            count, total, squares = (sums[batch.example, query] for sums in found)
+        case _:
+            wanted = batch.example * key_spec.size + query
+            count, total, squares = (sums[wanted].astype(np.float64) for sums in per_key)
+    return Sums(count, total, squares)
+
+
+def _members(spec: SetValued) -> Floats:
+    """A row a declared set, with a 1 for each of its elements."""
+    rows = np.zeros((len(spec.values), spec.size))
+    for row, value in zip(rows, spec.values, strict=True):
+        row[sorted(value)] = 1
+    return rows

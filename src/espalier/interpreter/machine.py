@@ -1,0 +1,145 @@
+"""The interpreter: a program run on symbols, many sequences at once, each halting by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from espalier.interpreter import refusals
+from espalier.interpreter.attention import attend
+from espalier.interpreter.batch import NULL, Batch, Column, Ints, Mask, State
+from espalier.interpreter.tables import NO_RULE, UNDEFINED, tabulate
+from espalier.language import (
+    ByInput,
+    ByPosition,
+    Constant,
+    Numerical,
+    Program,
+    Run,
+    Variable,
+)
+
+# A sequence that has run this long without halting is watched for a state that comes back.
+WATCH_FROM = 1024
+
+# Sees the state between attention and MLP, and the state after both, of every layer.
+Observer = Callable[[State, State], None]
+
+
+class Machine:
+    """Runs one program.
+
+    A strict machine raises where a rule reads an undefined variable; otherwise such a rule is
+    simply not satisfied, which is what compiled weights do.
+    """
+
+    def __init__(self, program: Program, *, strict: bool = True) -> None:
+        self.program, self.strict = program, strict
+        self._tables = tabulate(program)
+        self._initial = {name: _first_codes(program, name) for name in program.variables}
+
+    def start(self, sequences: Sequence[Sequence[int]], inputs: Ints | None = None) -> State:
+        """The state before the first layer; `inputs` numbers the sequences."""
+        batch = Batch.of([len(sequence) for sequence in sequences], inputs)
+        tokens = np.concatenate([np.asarray(s, dtype=np.int64) for s in sequences])
+        columns: dict[str, Column] = {}
+        for name, initial in self.program.initial.items():
+            match initial:
+                case ByInput():
+                    columns[name] = self._initial[name][tokens]
+                case ByPosition():
+                    columns[name] = self._initial[name][batch.position]
+                case Constant():
+                    columns[name] = np.repeat(self._initial[name], len(tokens))
+        for name in self.program.heads:
+            empty = np.nan if isinstance(self.program.specs[name], Numerical) else NULL
+            columns[name] = np.full(len(tokens), empty)
+        return State(batch, 0, columns)
+
+    def attend(self, state: State) -> State:
+        """The state after the attention sub-layer."""
+        refusals.refuse_stale(self.program, state)
+        return attend(self.program, state)
+
+    def update(self, state: State) -> State:
+        """The state after the MLP sub-layer: every rule that holds has been applied."""
+        digits = {
+            name: _digits(spec, state.columns[name]) for name, spec in self.program.specs.items()
+        }
+        columns = dict(state.columns)
+        for output, tables in self._tables.items():
+            answer = np.full(len(state.batch.example), NO_RULE, dtype=np.int64)
+            for table in tables:
+                found = table.look_up(digits)
+                both = (answer > UNDEFINED) & (found > UNDEFINED)
+                if both.any():
+                    raise refusals.two_rules(self.program, output, state, both)
+                if self.strict and (found == UNDEFINED).any():
+                    raise refusals.undefined(self.program, table.variables, state, found)
+                answer = np.maximum(answer, found)
+            columns[output] = _write(self.program.specs[output], columns[output], answer)
+        return State(state.batch, state.layer, columns)
+
+    def run(
+        self,
+        state: State,
+        *,
+        max_layers: int | None = None,
+        observe: Observer | None = None,
+    ) -> dict[int, Run]:
+        """The run of every sequence of a first state, by its input number."""
+        runs: dict[int, Run] = {}
+        watched = state
+        while len(state.batch) and state.layer != max_layers:
+            attended = self.attend(state)
+            state = self.update(attended)
+            if observe is not None:
+                observe(attended, state)
+            done = self.halted(state)
+            runs |= self._collect(state.keep(done), halted=True)
+            state, watched = state.keep(~done), watched.keep(~done)
+            if max_layers is None and state.layer >= WATCH_FROM:
+                refusals.refuse_endless(self.program, state, watched)
+                watched = state if state.layer & (state.layer - 1) == 0 else watched
+        return runs | self._collect(state, halted=False)
+
+    def halted(self, state: State) -> Mask:
+        """For each sequence, whether it is done."""
+        halt = self.program.halt
+        if halt is None:
+            return np.zeros(len(state.batch), dtype=bool)
+        return state.batch.every(state.columns[halt.variable] == halt.value)
+
+    def _collect(self, state: State, *, halted: bool) -> dict[int, Run]:
+        outputs = state.columns[self.program.output_name]
+        parts = np.split(outputs, np.cumsum(state.batch.lengths)[:-1])
+        return {
+            int(number): Run(part.tolist(), state.layer, halted)
+            for number, part in zip(state.batch.inputs, parts, strict=False)
+        }
+
+
+def _first_codes(program: Program, name: str) -> Column:
+    """The table of first values, as codes or reals."""
+    spec, initial = program.specs[name], program.initial[name]
+    values = (initial.value,) if isinstance(initial, Constant) else initial.table
+    if isinstance(spec, Numerical):
+        return np.asarray(values, dtype=np.float64)
+    return np.asarray([spec.code(value) for value in values], dtype=np.int64)
+
+
+def _digits(spec: Variable, column: Column) -> Ints:
+    """What rules see: 0 for null, 1 more than the code otherwise."""
+    if not isinstance(spec, Numerical):
+        return column.astype(np.int64, copy=False) + 1
+    buckets = np.searchsorted(np.asarray(spec.boundaries), column, side="left")
+    return np.where(np.isnan(column), 0, buckets + 1)
+
+
+def _write(spec: Variable, column: Column, answer: Ints) -> Column:
+    """The column with every answer in place of the old value."""
+    if not isinstance(spec, Numerical):
+        return np.where(answer >= NULL, answer, column)
+    values = np.asarray([*spec.values, np.nan])  # NULL is -1, the last
+    return np.where(answer >= NULL, values[answer], column)

@@ -1,0 +1,133 @@
+"""A trace: what every variable was, at every position, after every sub-layer.
+
+The state after layer k is numbered k, 0 being the state before the first. In between lies the
+state that the MLP saw, where the heads' outputs are filled in.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from espalier.errors import ProgramError
+from espalier.interpreter.batch import NULL, State
+from espalier.language import Numerical, Program, Rule, Value, show_value
+from espalier.storage import write_frame, write_text
+
+if TYPE_CHECKING:
+    import pandas
+
+Sublayer = Literal["attention", "mlp"]
+Assignment = dict[str, Value | None]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The residual stream after one sub-layer (or before all, at layer 0)."""
+
+    layer: int
+    sublayer: Sublayer
+    columns: dict[str, list[Value | None]]
+
+
+@dataclass(frozen=True, repr=False)
+class Trace:
+    """One sequence run by the interpreter, with everything it went through."""
+
+    program: Program
+    tokens: tuple[int, ...]
+    outputs: list[int]
+    layers: int
+    halted: bool
+    moments: tuple[Moment, ...]
+
+    def state(self, layer: int, position: int, after: Sublayer = "mlp") -> Assignment:
+        """Every variable at one position, after `layer` layers; None is null.
+
+        With after="attention" it is the state in the middle of that layer, which the MLP saw.
+        """
+        moment = self._moment(layer, after)
+        if not 0 <= position < len(self.tokens):
+            raise ProgramError(
+                f"position {position} is outside this trace: it has 0..{len(self.tokens) - 1}"
+            )
+        return {name: column[position] for name, column in moment.columns.items()}
+
+    def _moment(self, layer: int, after: Sublayer) -> Moment:
+        lowest = 0 if after == "mlp" else 1
+        if after not in ("attention", "mlp") or not lowest <= layer <= self.layers:
+            raise ProgramError(
+                f"layer {layer} after {after!r} is outside this trace: it has {lowest}.."
+                f"{self.layers}, after 'attention' or 'mlp'"
+            )
+        return self.moments[2 * layer if after == "mlp" else 2 * layer - 1]
+
+    def rule(self, layer: int, position: int, variable: str) -> Rule | None:
+        """The rule that wrote `variable` in `layer`, or None where it was kept."""
+        seen = self.state(layer, position, "attention")
+        buckets = {
+            name: None if value is None else as_bucket(self.program, name, value)
+            for name, value in seen.items()
+        }
+        rules = (rule for rule in self.program.rules if rule.output == variable)
+        return next((rule for rule in rules if rule.holds(buckets)), None)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row for each layer, sub-layer, position and variable."""
+        import pandas as pd
+
+        rows = [
+            (moment.layer, moment.sublayer, position, name, show_value(value))
+            for moment in self.moments
+            for name, column in moment.columns.items()
+            for position, value in enumerate(column)
+        ]
+        return pd.DataFrame(rows, columns=["layer", "sublayer", "position", "variable", "value"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trace as a table (.csv, .parquet, .json) or as a page (.html)."""
+        if Path(path).suffix.lower() == ".html":
+            write_text(path, self.to_html())
+        else:
+            write_frame(path, self.to_frame())
+
+    def to_html(self) -> str:
+        """One self-contained page."""
+        from espalier.interpreter.page import render_page
+
+        return render_page(self)
+
+    def __str__(self) -> str:
+        from espalier.interpreter.rendering import render_text
+
+        return render_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from espalier.interpreter.page import render_fragment
+
+        return render_fragment(self)
+
+
+def as_bucket(program: Program, name: str, value: Value) -> Value:
+    """The value as rules see it: a real becomes its bucket."""
+    spec = program.specs[name]
+    if isinstance(spec, Numerical) and isinstance(value, float):
+        return spec.values[spec.bucket(value)]
+    return value
+
+
+def moment_of(program: Program, state: State, sublayer: Sublayer) -> Moment:
+    """The state of a single sequence, in values instead of codes."""
+    columns: dict[str, list[Value | None]] = {}
+    for name, column in state.columns.items():
+        spec = program.specs[name]
+        if isinstance(spec, Numerical):
+            columns[name] = [None if math.isnan(x) else x for x in column.tolist()]
+        else:
+            columns[name] = [None if c == NULL else spec.values[c] for c in column.tolist()]
+    return Moment(state.layer, sublayer, columns)
