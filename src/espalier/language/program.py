@@ -25,7 +25,7 @@ from espalier.language.validation import (
     check_vocabulary,
     initial_values,
 )
-from espalier.language.variables import Categorical, Variable, as_integer
+from espalier.language.variables import Categorical, Variable, as_integer, without_functions
 from espalier.language.wiring import all_variables
 
 
@@ -57,7 +57,11 @@ class Program:
 
     def merged(self) -> Program:
         """The same program with rules joined into "x in S" where that makes the MLP narrower."""
-        return replace(self, rules=RuleSet(merge_rules(self.rules)))
+        return self.with_rules(merge_rules(self.rules))
+
+    def with_rules(self, rules: Iterable[Rule]) -> Program:
+        """The same program with other rules, which are not checked; resets are among them."""
+        return replace(self, rules=RuleSet(rules))
 
     def tokens(self, sequence: Iterable[object]) -> tuple[int, ...]:
         """`sequence` as token ids (or names of the vocabulary), refused if the program can't run.
@@ -136,7 +140,7 @@ def program_spec(
     }
     written = _rules(ffn_fn, rules, specs, frozenset(heads), max_paths)
     program = Program(
-        variables=dict(variables),
+        variables={name: without_functions(spec) for name, spec in variables.items()},
         heads=dict(heads),
         rules=RuleSet(written),
         initial=initial,
@@ -146,7 +150,7 @@ def program_spec(
         halt=halt_spec,
         vocabulary=check_vocabulary(vocabulary, input_range),
     )
-    return replace(program, rules=RuleSet([*written, *_missing_resets(program)]))
+    return program.with_rules([*written, *_missing_resets(program)])
 
 
 def check_layers(program: Program, max_layers: object) -> int | None:

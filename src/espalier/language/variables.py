@@ -21,7 +21,7 @@ InitFunction = Callable[[int], object]
 
 # A mean that lies this share of a gap above a midpoint still counts as a tie, in both machines:
 # float32 sums cannot promise to land on a midpoint exactly.
-TIE = 2.0**-16
+TIE = 2.0**-14
 
 
 @dataclass(frozen=True)
@@ -226,6 +226,18 @@ def _with_default(spec: Variable, default: object) -> Init:
     except ProgramError as error:
         raise ProgramError(f"default: {error}") from None
     return Init(value, spec.init.from_input, spec.init.from_position)
+
+
+def without_functions(spec: Variable) -> Variable:
+    """The variable with its default alone, for a program that has made tables of the functions."""
+    init = Init(spec.init.default)
+    match spec:
+        case Categorical(size):
+            return Categorical(size, init)
+        case Numerical(values):
+            return Numerical(values, init)
+        case SetValued(size, sets):
+            return SetValued(size, sets, init)
 
 
 def as_integer(value: object, what: str = "the value") -> int:

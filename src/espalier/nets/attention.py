@@ -1,0 +1,178 @@
+"""Self-attention whose softmax has one more place to go: a sink that carries nothing.
+
+Where a query matches no key the sink takes all the weight and the head writes the zero vector.
+Heads that share query, key and relative bias share one attention pattern.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from espalier.axes import Residual, Valid
+from espalier.nets.sparse import SparseLinear
+from espalier.nets.weights import HeadWeights, RelativeBias, Sparse
+
+# With at most this many relative positions, only those logits are computed.
+FEW_OFFSETS = 8
+
+
+class SelfAttention(nn.Module):
+    """z -> z + the outputs of all heads, all of which read the same z."""
+
+    def __init__(self, heads: tuple[HeadWeights, ...]) -> None:
+        super().__init__()
+        self.patterns = nn.ModuleList(Pattern(group) for group in _groups(heads))
+
+    def forward(self, z: Residual, valid: Valid) -> Residual:
+        """The residual stream after the attention sub-layer."""
+        after = z
+        for pattern in self.patterns:
+            after = after + pattern(z, valid)
+        return after
+
+
+class Pattern(nn.Module):
+    """One attention pattern and the values that all heads using it carry."""
+
+    bias_table: Tensor
+
+    def __init__(self, heads: list[HeadWeights]) -> None:
+        super().__init__()
+        first = heads[0]
+        self.query, self.key = SparseLinear(first.query), SparseLinear(first.key)
+        self.value = SparseLinear(_stack([head.value for head in heads]))
+        self.output = SparseLinear(_beside([head.output for head in heads]))
+        self.sink, self.relative = first.sink, first.relative_bias
+        bias = first.relative_bias
+        self.offsets = bias.offsets if bias is not None else ()
+        table = bias.table if bias is not None else torch.empty(0)
+        self.register_buffer("bias_table", table)
+
+    def forward(self, z: Residual, valid: Valid) -> Residual:
+        """What the heads of this pattern add to the residual stream."""
+        query, key, value = self.query(z), self.key(z), self.value(z)
+        if self.relative is not None and len(self.offsets) <= FEW_OFFSETS:
+            carried = self._carry_near(query, key, value, valid)
+        else:
+            carried = self._carry_all(query, key, value, valid)
+        return self.output(carried.to(z.dtype))
+
+    def _carry_all(
+        self,
+        query: Float[Tensor, "B N K"],
+        key: Float[Tensor, "B N K"],
+        value: Float[Tensor, "B N W"],
+        valid: Valid,
+    ) -> Float[Tensor, "B N W"]:
+        logits = at_least_float32(query @ key.transpose(1, 2))
+        if self.relative is not None:
+            logits = logits + self._bias(self.relative, query.shape[1])
+        logits = logits.masked_fill(~valid[:, None, :], -torch.inf)
+        weights = softmax_with_sink(logits, self.sink)
+        return weights @ value.to(weights.dtype)
+
+    def _bias(self, relative: RelativeBias, length: int) -> Float[Tensor, "N N"]:
+        positions = torch.arange(length, device=self.bias_table.device)
+        place = positions[None, :] - positions[:, None] - relative.first
+        inside = (place >= 0) & (place < len(self.bias_table))
+        bias = self.bias_table[place.clamp(0, len(self.bias_table) - 1)]
+        return bias.masked_fill(~inside, -torch.inf)
+
+    def _carry_near(
+        self,
+        query: Float[Tensor, "B N K"],
+        key: Float[Tensor, "B N K"],
+        value: Float[Tensor, "B N W"],
+        valid: Valid,
+    ) -> Float[Tensor, "B N W"]:
+        """The same, computed only at the relative positions whose bias is finite."""
+        assert self.relative is not None
+        logits, values = [], []
+        for offset in self.offsets:
+            there = at_least_float32((query * _shift(key, offset)).sum(-1))
+            there = there + self.bias_table[offset - self.relative.first]
+            logits.append(there.masked_fill(~_shift(valid, offset), -torch.inf))
+            values.append(_shift(value, offset))
+        weights = softmax_with_sink(torch.stack(logits, -1), self.sink)
+        parts = [weights[..., place, None] * v for place, v in enumerate(values)]
+        return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
+
+
+def softmax_with_sink(logits: Float[Tensor, "*batch M"], sink: float) -> Float[Tensor, "*batch M"]:
+    """Softmax over the last axis and the sink, without the sink's own weight."""
+    top = logits.amax(-1, keepdim=True).clamp(min=sink)
+    raised = (logits - top).exp()
+    return raised / (raised.sum(-1, keepdim=True) + (sink - top).exp())
+
+
+def at_least_float32(x: Tensor) -> Tensor:
+    """`x`, widened if its type is narrower than float32: weights must add up to 1."""
+    return x if x.dtype in (torch.float32, torch.float64) else x.float()
+
+
+def _shift(x: Tensor, offset: int) -> Tensor:
+    """Along the second axis, the entry `offset` to the right of each place; zero outside."""
+    length = x.shape[1]
+    shifted = torch.zeros_like(x)
+    if abs(offset) >= length:
+        return shifted
+    if offset >= 0:
+        shifted[:, : length - offset] = x[:, offset:]
+    else:
+        shifted[:, -offset:] = x[:, : length + offset]
+    return shifted
+
+
+def _groups(heads: tuple[HeadWeights, ...]) -> list[list[HeadWeights]]:
+    groups: list[list[HeadWeights]] = []
+    for head in heads:
+        mate = next((group for group in groups if _share(group[0], head)), None)
+        if mate is not None:
+            mate.append(head)
+        else:
+            groups.append([head])
+    return groups
+
+
+def _share(one: HeadWeights, other: HeadWeights) -> bool:
+    ours, theirs = one.relative_bias, other.relative_bias
+    if ours is None or theirs is None:
+        alike = ours is theirs
+    else:
+        alike = ours.first == theirs.first and torch.equal(ours.table, theirs.table)
+    return (
+        alike
+        and one.sink == other.sink
+        and one.query.same_as(other.query)
+        and one.key.same_as(other.key)
+    )
+
+
+def _stack(matrices: list[Sparse]) -> Sparse:
+    """One matrix on top of another."""
+    heights = [matrix.shape[0] for matrix in matrices]
+    above = [sum(heights[:place]) for place in range(len(heights))]
+    return Sparse(
+        (sum(heights), matrices[0].shape[1]),
+        torch.cat([m.rows + top for m, top in zip(matrices, above, strict=True)]),
+        torch.cat([m.columns for m in matrices]),
+        torch.cat([m.values for m in matrices]),
+    )
+
+
+def _beside(matrices: list[Sparse]) -> Sparse:
+    """One matrix to the right of another."""
+    turned = _stack([_transpose(matrix) for matrix in matrices])
+    return _transpose(turned)
+
+
+def _transpose(matrix: Sparse) -> Sparse:
+    order = torch.argsort(matrix.columns * matrix.shape[0] + matrix.rows)
+    return Sparse(
+        (matrix.shape[1], matrix.shape[0]),
+        matrix.columns[order],
+        matrix.rows[order],
+        matrix.values[order],
+    )
