@@ -43,7 +43,9 @@
   function build() {
     const end = Math.min(start + WINDOW, trace.tokens.length);
     const row = element("tr");
-    row.append(element("td"));
+    const corner = element("th");
+    corner.append(element("small", "position"), "input");
+    row.append(corner);
     for (let position = start; position < end; position++) {
       const header = element("th");
       header.scope = "col";
@@ -53,7 +55,8 @@
     $("thead").replaceChildren(row);
     cells = trace.names.map(() => []);
     $("tbody").replaceChildren(...trace.names.map((name, variable) => {
-      const line = element("tr", undefined, variable === trace.output ? "output" : "");
+      const kind = variable in trace.heads ? "head" : variable === trace.output ? "output" : "";
+      const line = element("tr", undefined, kind);
       const label = element("th", name);
       label.scope = "row";
       line.append(label);
@@ -70,19 +73,22 @@
 
   function show() {
     const step = trace.steps[at];
-    let count = 0;
+    let written = 0;
+    let cleared = 0;
     cells.forEach((row, variable) => row.forEach((cell, offset) => {
       const number = code(step.now, variable, start + offset);
       const mark = changed(step, variable, start + offset);
-      count += mark;
+      const empty = trace.values[number] === null;
+      written += mark && !empty;
+      cleared += mark && empty;
       cell.textContent = trace.shown[number];
-      cell.className = (trace.values[number] === null ? "null" : "") + (mark ? " changed" : "");
+      cell.className = (empty ? "null" : "") + (mark ? " changed" : "");
     }));
     $(".now h2").textContent = step.title;
     const steps = `step ${at + 1} of ${trace.steps.length}`;
-    const window = trace.tokens.length > WINDOW ? " among these positions" : "";
-    const changes = `${count} ${count === 1 ? "value" : "values"} changed${window}`;
-    $(".now p").textContent = at ? `${changes} · ${steps}` : steps;
+    const where = trace.tokens.length > WINDOW ? " at these positions" : "";
+    const changes = `${written} written${cleared ? `, ${cleared} cleared` : ""}${where}`;
+    $(".now p").textContent = step.before === null ? steps : `${changes} · ${steps}`;
     slider.value = at;
     slider.setAttribute("aria-valuetext", step.title);
     $("#first").disabled = $("#back").disabled = at === 0;
@@ -128,7 +134,7 @@
     }
     let place = 0; // among the changed cells of the row
     for (let p = 0; p < position; p++) place += changed(step, variable, p);
-    const rule = trace.rules[step.wrote[variable][place]];
+    const rule = trace.rules[step.wrote[variable]?.[place]];
     if (rule === undefined) return ["written by a rule that this page does not hold."];
     return ["written by the rule ", element("code", rule)];
   }
@@ -143,6 +149,19 @@
   function go(step) {
     at = Math.max(0, Math.min(step, trace.steps.length - 1));
     show();
+    follow();
+  }
+
+  // Scrolls to what a rule wrote, where none of it is in sight.
+  function follow() {
+    const written = [...region.querySelectorAll("tr:not(.head) > td.changed")];
+    const left = region.scrollLeft + $("tbody th").offsetWidth;
+    const right = region.scrollLeft + region.clientWidth;
+    const inside = (cell) =>
+      cell.offsetLeft >= left && cell.offsetLeft + cell.offsetWidth <= right;
+    if (written.length && !written.some(inside)) {
+      region.scrollLeft = written[0].offsetLeft - region.clientWidth / 2;
+    }
   }
 
   function pause() {
@@ -164,13 +183,12 @@
 
   // Up and down: the changed cell before or after the focused one.
   function walk(direction) {
-    const marked = [...region.querySelectorAll("td.changed")];
-    if (!marked.length) return;
-    const held = cells.flat();
-    const from = held.indexOf(document.activeElement);
+    const all = cells.flat();
+    const from = all.indexOf(document.activeElement);
+    const marked = (cell) => cell.classList.contains("changed");
     const ahead = direction > 0
-      ? marked.find((cell) => held.indexOf(cell) > from)
-      : marked.reverse().find((cell) => held.indexOf(cell) < from);
+      ? all.slice(from + 1).find(marked)
+      : all.slice(0, Math.max(from, 0)).findLast(marked);
     if (ahead) ahead.focus();
   }
 

@@ -6,33 +6,27 @@ that is looked at. What is too long for a page is left out of the middle, and th
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from espalier.interpreter.payload import cut, payload, token_names
 from espalier.interpreter.rendering import SHOWN_LAYERS, changed, headline, title
-from espalier.interpreter.trace import as_bucket
-from espalier.language import ByInput, ByPosition, Constant, Numerical, Program, Rule, show_value
+from espalier.language import ByInput, ByPosition, Constant, Program, show_value
 
 if TYPE_CHECKING:
-    from espalier.interpreter.trace import Assignment, Moment, Trace
-    from espalier.language import Value, Variable
+    from espalier.interpreter.trace import Trace
+    from espalier.language import Value
 
-# What a page holds: cells of stored columns, cells whose rule is looked up, characters of rules;
-# and in the tables that need no script, cells and positions. Longer texts are cut.
-STORED_CELLS = 1_500_000
-LOOKUPS = 200_000
-RULE_CHARACTERS = 1_500_000
+# Cells and positions of the tables that need no script.
 PAGE_CELLS = 30_000
 FRAGMENT_CELLS = 6_000
 SHOWN_POSITIONS = 60
-LONGEST_TEXT = 300
-
-UNKNOWN = -1
+# Characters across that leave room for the program beside the stepper.
+MOST_BESIDE = 50
 
 # Every selector names .espalier-trace, so that nothing outside is touched. Translucent colours
 # and the surrounding text colour suit light and dark notebooks alike.
@@ -48,11 +42,11 @@ TABLE_STYLE = """
   white-space: nowrap; font-weight: normal; color: inherit; vertical-align: baseline;
   border: 0 solid rgba(128, 128, 128, .35); border-bottom-width: 1px; max-width: none; }
 .espalier-trace table thead th { font-size: .85em; }
-.espalier-trace table tbody th { text-align: right; padding-right: .9em; }
+.espalier-trace table tr > :first-child { text-align: right; padding-right: .9em; }
 .espalier-trace table .null, .espalier-trace table thead th {
   color: gray; color: color-mix(in srgb, currentColor 65%, transparent); }
 .espalier-trace table .changed { background: rgba(36, 116, 245, .22); font-weight: 700;
-  box-shadow: inset 0 -3px 0 rgb(36, 116, 245); color: inherit; }
+  box-shadow: inset 0 -3px 0 rgb(36, 116, 245); }
 .espalier-trace table .output > * { border: 0 solid rgb(220, 50, 50); border-width: 2px 0; }
 .espalier-trace table .output > :first-child { border-left-width: 2px; }
 .espalier-trace table .output > :last-child { border-right-width: 2px; }
@@ -61,10 +55,13 @@ TABLE_STYLE = """
 
 def render_page(trace: Trace) -> str:
     """One self-contained HTML file: a stepper over sub-layers, the program, all layers."""
-    data = json.dumps(_payload(trace), ensure_ascii=False, separators=(",", ":"))
+    held = payload(trace)
+    data = json.dumps(held, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&":  # no name may end the script element
         data = data.replace(character, f"\\u{ord(character):04x}")
-    wide = ' class="wide"' if len(trace.tokens) > 16 else ""
+    widest = max(map(len, held["shown"]))
+    across = sum(max(widest, len(token)) + 2 for token in held["tokens"])
+    wide = ' class="wide"' if across + max(map(len, held["names"])) > MOST_BESIDE else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -83,15 +80,10 @@ def render_page(trace: Trace) -> str:
 def render_fragment(trace: Trace) -> str:
     """A static snippet, one table for each sub-layer, whose styles stay inside it."""
     return (
-        f"<style>{TABLE_STYLE}</style>\n<p><code>{_text(headline(trace))}</code></p>\n"
+        f"<style>{TABLE_STYLE}</style>\n<p><code>{_sequence(token_names(trace))} → "
+        f"{_sequence(map(str, trace.outputs))}</code> ({_ending(trace)})</p>\n"
         f"{_all_layers(trace, FRAGMENT_CELLS)}"
     )
-
-
-def token_names(trace: Trace) -> list[str]:
-    """The input tokens by name, or by number where the program has no vocabulary."""
-    names = trace.program.vocabulary
-    return [names[token] if names else str(token) for token in trace.tokens]
 
 
 def ends(count: int, most: int) -> list[int]:
@@ -101,127 +93,8 @@ def ends(count: int, most: int) -> list[int]:
     return [*range(most - most // 2), *range(count - most // 2, count)]
 
 
-class _Book:
-    """Values and columns, each stored once and known by its number."""
-
-    def __init__(self) -> None:
-        self._values: dict[tuple[bool, Value | None], int] = {}
-        self._columns: dict[tuple[bool, tuple[Value | None, ...]], int] = {}
-        self.columns: list[list[int]] = []
-        self.cells = 0
-
-    def column(self, spec: Variable, cells: Sequence[Value | None]) -> int:
-        # 1 and 1.0 are equal, but a large one is shown in two ways.
-        real = isinstance(spec, Numerical)
-        number = self._columns.setdefault((real, tuple(cells)), len(self.columns))
-        if number == len(self.columns):
-            codes = (self._values.setdefault((real, x), len(self._values)) for x in cells)
-            self.columns.append(list(codes))
-            self.cells += len(cells)
-        return number
-
-    def values(self) -> list[Any]:
-        """Every value as JSON holds it: null, a number, a list of elements."""
-        return [sorted(x) if isinstance(x, frozenset) else x for _, x in self._values]
-
-    def shown(self) -> list[str]:
-        """Every value as people read it."""
-        return [show_value(x) for _, x in self._values]
-
-
-class _Writers:
-    """Which rule wrote a cell. It is `Trace.rule` for many cells, until the page is full.
-
-    A variable's rules are grouped by the variables they read: one look-up a group finds the rule.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._groups: dict[str, dict[tuple[str, ...], dict[tuple[Value, ...], Rule]]]
-        self._groups = defaultdict(lambda: defaultdict(dict))
-        for rule in program.rules.transitions:
-            names = tuple(atom.variable for atom in rule.antecedent)
-            for values in itertools.product(*(atom.values for atom in rule.antecedent)):
-                self._groups[rule.output][names][values] = rule
-        self.texts: dict[str, int] = {}
-        self._lookups, self._room = LOOKUPS, RULE_CHARACTERS
-
-    @property
-    def full(self) -> bool:
-        return self._lookups <= 0 or self._room <= 0
-
-    def number(self, variable: str, seen: Assignment) -> int:
-        """The number of the rule that writes `variable` where the MLP saw `seen`."""
-        if self.full:
-            return UNKNOWN
-        self._lookups -= 1
-        for names, rules in self._groups[variable].items():
-            rule = rules.get(tuple(self._bucket(name, seen[name]) for name in names))
-            if rule is not None:
-                text = _cut(str(rule))
-                if text not in self.texts:
-                    self._room -= len(text)
-                return self.texts.setdefault(text, len(self.texts))
-        return UNKNOWN
-
-    def _bucket(self, name: str, value: Value | None) -> Any:
-        return None if value is None else as_bucket(self._program, name, value)
-
-
-def _payload(trace: Trace) -> dict[str, Any]:
-    """Everything that page.js draws."""
-    program, book, writers = trace.program, _Book(), _Writers(trace.program)
-    steps: dict[int, dict[str, Any]] = {}
-    kept = 0
-    # From both ends inwards, so that what is left out is the middle.
-    for layer in sorted(range(trace.layers + 1), key=lambda k: min(k, trace.layers - k)):
-        if book.cells > STORED_CELLS and kept > 1:
-            break
-        for place in range(max(0, 2 * layer - 1), 2 * layer + 1):
-            steps[place] = _step(trace, place, book, writers)
-        kept += 1
-    names = list(program.specs)
-    return {
-        "tokens": token_names(trace),
-        "names": names,
-        "output": names.index(program.output_name),
-        "heads": {names.index(name): _cut(str(head)) for name, head in program.heads.items()},
-        "values": book.values(),
-        "shown": book.shown(),
-        "columns": book.columns,
-        "rules": list(writers.texts),
-        "steps": [steps[place] for place in sorted(steps)],
-        "omitted": trace.layers + 1 - kept,
-        "unexplained": writers.full,
-    }
-
-
-def _step(trace: Trace, place: int, book: _Book, writers: _Writers) -> dict[str, Any]:
-    """One sub-layer: its columns, those before it, and the rule that wrote each changed cell."""
-    moment, previous = trace.moments[place], trace.moments[place - 1] if place else None
-    specs = trace.program.specs
-    wrote = {}
-    if moment.sublayer == "mlp":
-        for variable, name in enumerate(specs):
-            places = _changes(moment, previous, name)
-            if places and name not in trace.program.heads:
-                seen = (trace.state(moment.layer, position, "attention") for position in places)
-                wrote[variable] = [writers.number(name, assignment) for assignment in seen]
-    return {
-        "title": title(moment),
-        "now": [book.column(specs[name], moment.columns[name]) for name in specs],
-        "before": previous and [book.column(specs[n], previous.columns[n]) for n in specs],
-        "wrote": wrote,
-    }
-
-
-def _changes(moment: Moment, previous: Moment | None, name: str) -> list[int]:
-    return [p for p in range(len(moment.columns[name])) if changed(moment, previous, name, p)]
-
-
 def _header(trace: Trace) -> str:
     program = trace.program
-    ending = "halted" if trace.halted else "stopped"
     counts = (
         (len(trace.tokens), "position"),
         (len(program.variables), "variable"),
@@ -229,15 +102,20 @@ def _header(trace: Trace) -> str:
         (len(program.rules), "rule"),
     )
     return (
-        f"<header>\n<h1>{_sequence(token_names(trace))} <span>→</span> "
-        f"{_sequence(list(map(str, trace.outputs)))}</h1>\n"
-        f"<p><strong>{ending} after {_count(trace.layers, 'layer')}</strong> · "
+        f"<header>\n<h1><span>{_sequence(token_names(trace))}</span> "
+        f"<span>{_sequence(map(str, trace.outputs))}</span></h1>\n"
+        f"<p><strong>{_ending(trace)}</strong> · "
         f"{' · '.join(_count(*pair) for pair in counts)}</p>\n</header>"
     )
 
 
-def _sequence(words: list[str]) -> str:
+def _ending(trace: Trace) -> str:
+    return f"{'halted' if trace.halted else 'stopped'} after {_count(trace.layers, 'layer')}"
+
+
+def _sequence(items: Iterable[str]) -> str:
     """The words as HTML, without the middle of many."""
+    words = list(items)
     shown = ends(len(words), 24)
     text = [_text(words[place]) for place in shown]
     if len(shown) < len(words):
@@ -253,11 +131,15 @@ def _facts(program: Program) -> str:
         for name, spec in program.variables.items()
     ]
     heads = [
-        _row(name, program, [_cut(str(head)), f"{rules[name]:,}"])
+        _row(name, program, [cut(str(head)), f"{rules[name]:,}"])
         for name, head in program.heads.items()
     ]
     halt = program.halt
-    ending = f"Halts when {halt.variable} = {halt.value} everywhere." if halt else "Never halts."
+    ending = (
+        f"Halts when {halt.variable} = {halt.value} everywhere."
+        if halt
+        else "No halting condition."
+    )
     return (
         '<section id="program"><h2>Program</h2>\n<div class="espalier-trace">\n'
         f"{_list(['variable', 'kind', 'starts', 'rules'], variables)}"
@@ -298,8 +180,8 @@ def _all_layers(trace: Trace, cells: int) -> str:
         if layer > expected:
             parts.append(f"<p>… {_count(layer - expected, 'layer')} not shown …</p>\n")
         expected = layer + 1
-        for place in range(max(0, 2 * layer - 1), 2 * layer + 1):
-            parts.append(_table(trace, place, positions))
+        places = range(max(0, 2 * layer - 1), 2 * layer + 1)
+        parts += [_table(trace, place, positions) for place in places]
     hidden = len(trace.tokens) - len(positions)
     note = f"<p>{_count(hidden, 'position')} in the middle not shown.</p>\n" if hidden else ""
     return f'<div class="espalier-trace">{note}<div class="layers">{"".join(parts)}</div></div>\n'
@@ -322,7 +204,8 @@ def _table(trace: Trace, place: int, positions: list[int]) -> str:
         text = row(cells, "<td>…</td>")
         body += f'<tr{mark}><th scope="row">{_text(name)}</th>{text}</tr>\n'
     return (
-        f"<table><caption>{title(moment)}</caption><thead><tr><td></td>{header}</tr></thead>\n"
+        f"<table><caption>{title(moment)}</caption>\n"
+        f'<thead><tr><th scope="row">input</th>{header}</tr></thead>\n'
         f"<tbody>{body}</tbody></table>\n"
     )
 
@@ -339,12 +222,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + "s" * (number != 1)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
-
-
 def _text(text: str) -> str:
-    return escape(_cut(text))
+    return escape(cut(text))
 
 
 def _resource(name: str) -> str:

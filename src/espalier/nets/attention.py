@@ -14,23 +14,44 @@ from espalier.axes import Residual, Valid
 from espalier.nets.sparse import SparseLinear
 from espalier.nets.weights import HeadWeights, RelativeBias, Sparse
 
+# For each pattern, its attention weights if they are known already.
+Settled = list[Tensor | None]
+
 # With at most this many relative positions, only those logits are computed.
 FEW_OFFSETS = 8
 
 
 class SelfAttention(nn.Module):
-    """z -> z + the outputs of all heads, all of which read the same z."""
+    """z -> z + the outputs of all heads, all of which read the same z.
 
-    def __init__(self, heads: tuple[HeadWeights, ...]) -> None:
+    A pattern whose query and key dimensions are never `written` is the same in every layer;
+    `settle` computes those once for a run.
+    """
+
+    def __init__(self, heads: tuple[HeadWeights, ...], written: Tensor | None = None) -> None:
         super().__init__()
-        self.patterns = nn.ModuleList(Pattern(group) for group in _groups(heads))
+        self.patterns = nn.ModuleList(Pattern(group, written) for group in _groups(heads))
 
-    def forward(self, z: Residual, valid: Valid) -> Residual:
+    def forward(self, z: Residual, valid: Valid, settled: Settled | None = None) -> Residual:
         """The residual stream after the attention sub-layer."""
-        after = z
-        for pattern in self.patterns:
-            after = after + pattern(z, valid)
-        return after
+        return self.add_(z.clone(), valid, settled)
+
+    def add_(self, z: Residual, valid: Valid, settled: Settled | None = None) -> Residual:
+        """The same, in place."""
+        settled = settled or [None] * len(self.patterns)
+        carried = [p(z, valid, known) for p, known in zip(self.patterns, settled, strict=True)]
+        for pattern, product in zip(self.patterns, carried, strict=True):
+            pattern.output.add_to(z, product)
+        return z
+
+    def settle(self, z: Residual, valid: Valid) -> Settled:
+        """What each pattern attends to in every layer of a run that starts from `z`, or None."""
+        return [p.weights(z, valid) if p.is_settled else None for p in self.patterns]
+
+
+def keep_rows(settled: Settled, rows: Tensor, length: int) -> Settled:
+    """What `settle` gave, for some rows of the batch, cut to `length` positions."""
+    return [w if w is None else w[rows][:, :length, :length] for w in settled]
 
 
 class Pattern(nn.Module):
@@ -38,40 +59,42 @@ class Pattern(nn.Module):
 
     bias_table: Tensor
 
-    def __init__(self, heads: list[HeadWeights]) -> None:
+    def __init__(self, heads: list[HeadWeights], written: Tensor | None) -> None:
         super().__init__()
-        first = heads[0]
+        first, bias = heads[0], heads[0].relative_bias
         self.query, self.key = SparseLinear(first.query), SparseLinear(first.key)
         self.value = SparseLinear(_stack([head.value for head in heads]))
         self.output = SparseLinear(_beside([head.output for head in heads]))
-        self.sink, self.relative = first.sink, first.relative_bias
-        bias = first.relative_bias
+        self.sink, self.relative = first.sink, bias
         self.offsets = bias.offsets if bias is not None else ()
+        self.is_near = bias is not None and len(self.offsets) <= FEW_OFFSETS
+        matched = torch.cat([first.query.columns, first.key.columns])
+        self.is_settled = (
+            written is not None and not self.is_near and not torch.isin(matched, written).any()
+        )
         table = bias.table if bias is not None else torch.empty(0)
         self.register_buffer("bias_table", table)
 
-    def forward(self, z: Residual, valid: Valid) -> Residual:
-        """What the heads of this pattern add to the residual stream."""
-        query, key, value = self.query(z), self.key(z), self.value(z)
-        if self.relative is not None and len(self.offsets) <= FEW_OFFSETS:
-            carried = self._carry_near(query, key, value, valid)
+    def forward(
+        self, z: Residual, valid: Valid, settled: Tensor | None = None
+    ) -> Float[Tensor, "B N rows"]:
+        """What the heads of this pattern add to the dimensions that they write."""
+        value = self.value.compact(z)
+        if self.is_near:
+            carried = self._carry_near(self.query.compact(z), self.key.compact(z), value, valid)
         else:
-            carried = self._carry_all(query, key, value, valid)
-        return self.output(carried.to(z.dtype))
+            weights = self.weights(z, valid) if settled is None else settled
+            carried = weights @ value.to(weights.dtype)
+        return self.output.compact(carried.to(z.dtype))
 
-    def _carry_all(
-        self,
-        query: Float[Tensor, "B N K"],
-        key: Float[Tensor, "B N K"],
-        value: Float[Tensor, "B N W"],
-        valid: Valid,
-    ) -> Float[Tensor, "B N W"]:
+    def weights(self, z: Residual, valid: Valid) -> Float[Tensor, "B N N"]:
+        """How much each position attends to each."""
+        query, key = self.query.compact(z), self.key.compact(z)
         logits = at_least_float32(query @ key.transpose(1, 2))
         if self.relative is not None:
             logits = logits + self._bias(self.relative, query.shape[1])
         logits = logits.masked_fill(~valid[:, None, :], -torch.inf)
-        weights = softmax_with_sink(logits, self.sink)
-        return weights @ value.to(weights.dtype)
+        return softmax_with_sink(logits, self.sink)
 
     def _bias(self, relative: RelativeBias, length: int) -> Float[Tensor, "N N"]:
         positions = torch.arange(length, device=self.bias_table.device)

@@ -8,8 +8,11 @@ from torch import Tensor, nn
 
 from espalier.axes import Residual
 from espalier.nets.attention import at_least_float32
-from espalier.nets.sparse import BLOCK, SparseLinear
+from espalier.nets.sparse import SparseLinear
 from espalier.nets.weights import ExpansionWeights, FeedForwardWeights
+
+# Hidden values held at a time, so that a block of positions stays in the cache.
+BLOCK = 1 << 20
 
 
 class FeedForward(nn.Module):
@@ -23,19 +26,25 @@ class FeedForward(nn.Module):
 
     def forward(self, z: Residual) -> Residual:
         """The residual stream after the MLP sub-layer."""
-        flat = z.reshape(-1, z.shape[-1])
-        rows = max(1, BLOCK // max(1, self.first.shape[0]))
-        if flat.shape[0] <= rows:
-            return (flat + self._update(flat)).reshape(z.shape)
-        return torch.cat([part + self._update(part) for part in flat.split(rows)]).reshape(z.shape)
+        return self.add_(z.clone())
 
-    def _update(self, z: Float[Tensor, "P D"]) -> Float[Tensor, "P D"]:
+    def add_(self, z: Residual) -> Residual:
+        """The same, in place."""
+        rows = max(1, BLOCK // max(1, self.first.height))
+        for part in z.view(-1, z.shape[-1]).split(rows):
+            self.second.add_to(part, self._change(part))
+        return z
+
+    def _change(self, z: Float[Tensor, "P D"]) -> Float[Tensor, "P rows"]:
+        """What is added to the dimensions that rules write."""
         seen = z if self.expansion is None else torch.cat([z, self.expansion(z).to(z.dtype)], -1)
         if self.first.is_dense or self.first.selects:
-            return self.second(clip(self.first(seen)))
+            return self.second.compact(clip(self.first.compact(seen)))
         # Both products want features as rows, so the wide hidden layer is never turned around.
-        hidden = clip(self.first.by_feature(seen.t().contiguous()))
-        return self.second.by_feature(hidden).t()
+        hidden = clip(self.first.by_feature(self.first.read(seen).t().contiguous()))
+        if self.second.is_dense or self.second.selects:
+            return self.second.compact(hidden.t())
+        return self.second.by_feature(hidden[self.second.reads]).t()
 
 
 class Expansion(nn.Module):
@@ -48,7 +57,7 @@ class Expansion(nn.Module):
 
     def forward(self, z: Float[Tensor, "P D"]) -> Float[Tensor, "P X"]:
         """The features, in float32 at least."""
-        return clip(self.outer(clip(self.inner(at_least_float32(z)))))
+        return clip(self.outer.compact(clip(self.inner.compact(at_least_float32(z)))))
 
 
 def clip(x: Tensor) -> Tensor:

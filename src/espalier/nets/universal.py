@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -10,16 +9,15 @@ from torch import Tensor, nn
 
 from espalier.axes import Lengths, Logits, Residual, Tokens, Valid
 from espalier.errors import ProgramError
-from espalier.nets.attention import SelfAttention
+from espalier.nets.attention import SelfAttention, Settled, keep_rows
 from espalier.nets.feedforward import FeedForward
 from espalier.nets.sparse import SparseLinear
 from espalier.nets.weights import Weights
 
 # A sequence that has run this long without halting is watched for a state that comes back.
 WATCH_FROM = 1024
-
-# Sees, for each layer, the stream after attention and after the MLP, and which rows still run.
-Observer = Callable[[int, Tensor, Tensor, Tensor], None]
+# Finished sequences are dropped when at most this share of the batch still runs.
+SWEEP = 7 / 8
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,9 @@ class UniversalEncoder(nn.Module):
         super().__init__()
         self.register_buffer("token_embedding", weights.token_embedding)
         self.register_buffer("position_embedding", weights.position_embedding)
-        self.attention = SelfAttention(weights.heads)
+        # A feed-forward module of another making may write anywhere.
+        written = _written(weights) if feedforward is None else None
+        self.attention = SelfAttention(weights.heads, written)
         self.feedforward = feedforward or FeedForward(weights.feedforward)
         self.unembedding = SparseLinear(weights.unembedding)
         self.halt, self.longest = weights.halt, weights.longest
@@ -60,38 +60,42 @@ class UniversalEncoder(nn.Module):
         return ((z[..., self.halt.dimension] > 0.5) | ~valid).all(-1)
 
     def forward(
-        self,
-        tokens: Tokens,
-        lengths: Lengths,
-        *,
-        max_layers: int | None = None,
-        observe: Observer | None = None,
+        self, tokens: Tokens, lengths: Lengths, *, max_layers: int | None = None
     ) -> Finished:
         """Run every sequence until it halts, or for `max_layers`; finished ones are dropped."""
         self._check_length(tokens.shape[1])
         valid = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
-        z, running = self.embed(tokens), torch.arange(len(tokens), device=tokens.device)
+        z = self.embed(tokens)
         finals, layers = z.clone(), torch.zeros_like(lengths)
         halted = torch.zeros_like(lengths, dtype=torch.bool)
-        watched, index = z, 0
+        # Row r of z is sequence running[r], until it is done; the dead are swept out in groups.
+        running = torch.arange(len(tokens), device=tokens.device)
+        alive = torch.ones_like(halted)
+        settled, watched, index = self.attention.settle(z, valid), None, 0
         while len(running) and index != max_layers:
             index += 1
-            attended = self.attention(z, valid)
-            z = self.feedforward(attended)
-            if observe is not None:
-                observe(index, attended, z, running)
-            done = self.done(z, valid)
+            z = self.layer_(z, valid, settled)
+            done = self.done(z, valid) & alive
             if bool(done.any()):
                 rows = running[done]
-                finals[rows, : z.shape[1]] = z[done]
-                layers[rows], halted[rows] = index, True
-                z, valid, running, watched = (x[~done] for x in (z, valid, running, watched))
-                z, valid, watched = _trim(z, valid, watched)
+                finals[rows, : z.shape[1]], layers[rows], halted[rows] = z[done], index, True
+                alive = alive & ~done
+                if int(alive.sum()) <= SWEEP * len(alive):
+                    z, valid, running, settled = _sweep(alive, z, valid, running, settled)
+                    watched, alive = None, alive[alive]
             if max_layers is None and index >= WATCH_FROM and len(running):
-                self._refuse_endless(index, z, watched, running)
-                watched = z if index & (index - 1) == 0 else watched
-        finals[running, : z.shape[1]], layers[running] = z, index
+                self._refuse_endless(index, z, watched, alive, running)
+                watched = z.clone() if watched is None or index & (index - 1) == 0 else watched
+        rows = running[alive]
+        finals[rows, : z.shape[1]], layers[rows] = z[alive], index
         return Finished(self.logits(finals), layers, halted)
+
+    def layer_(self, z: Residual, valid: Valid, settled: Settled | None = None) -> Residual:
+        """The residual stream after one layer; `z` itself is changed."""
+        z = self.attention.add_(z, valid, settled)
+        return self.feedforward.add_(z) if isinstance(self.feedforward, FeedForward) else (
+            self.feedforward(z)
+        )
 
     def logits(self, z: Residual) -> Logits:
         """The output variable's part of the stream."""
@@ -105,17 +109,30 @@ class UniversalEncoder(nn.Module):
                 "positions at most: compile with a wider dtype"
             )
 
-    def _refuse_endless(self, index: int, z: Tensor, watched: Tensor, running: Tensor) -> None:
-        again = (z == watched).flatten(1).all(-1)
-        if index > WATCH_FROM and bool(again.any()):
+    def _refuse_endless(
+        self, index: int, z: Tensor, watched: Tensor | None, alive: Tensor, running: Tensor
+    ) -> None:
+        if watched is None:
+            return
+        again = (z == watched).flatten(1).all(-1) & alive
+        if bool(again.any()):
             raise ProgramError(
                 f"row {int(running[again][0])} of the batch never halts: its state came back by "
                 f"layer {index}; give max_layers to stop it"
             )
 
 
-def _trim(*padded: Tensor) -> tuple[Tensor, ...]:
-    """Cut the padding that no remaining sequence needs; the second tensor marks what is valid."""
-    valid = padded[1]
+def _sweep(
+    alive: Tensor, z: Tensor, valid: Tensor, running: Tensor, settled: Settled
+) -> tuple[Tensor, Tensor, Tensor, Settled]:
+    """Only the rows that still run, without the padding that none of them needs."""
+    valid = valid[alive]
     longest = int(valid.sum(-1).max()) if len(valid) else 0
-    return tuple(x[:, :longest] for x in padded)
+    kept = keep_rows(settled, alive, longest)
+    return z[alive][:, :longest].contiguous(), valid[:, :longest], running[alive], kept
+
+
+def _written(weights: Weights) -> Tensor:
+    """The residual dimensions that any head or rule writes."""
+    rows = [head.output.rows for head in weights.heads]
+    return torch.cat([weights.feedforward.w2.rows, *rows]).unique()
