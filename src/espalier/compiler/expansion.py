@@ -14,6 +14,8 @@ average     The mean of one-hots over n positions is 1 for a value that all shar
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 
 from espalier.compiler.layout import Layout
@@ -82,8 +84,7 @@ def _check_resolution(name: str, spec: Numerical, dtype: torch.dtype) -> None:
             f"variable {name!r} is numerical, and bfloat16 keeps 8 bits of a number, too few for "
             "a mean; compile with torch.float32"
         )
-    pairs = zip(spec.values, spec.values[1:], strict=False)
-    for low, high in pairs:
+    for low, high in itertools.pairwise(spec.values):
         least = RESOLUTION * torch.finfo(dtype).eps * max(abs(low), abs(high))
         if high - low < least:
             raise CompileError(
@@ -95,7 +96,7 @@ def _check_resolution(name: str, spec: Numerical, dtype: torch.dtype) -> None:
 def _expand_number(layers: _Layers, layout: Layout, name: str, spec: Numerical) -> None:
     value = layout.dimension(name)
     above = []
-    gaps = zip(spec.values, spec.values[1:], strict=False)
+    gaps = itertools.pairwise(spec.values)
     for boundary, (low, high) in zip(spec.boundaries, gaps, strict=True):
         scale = 1 / ((high - low) * TIE / 2)
         above.append(layers.hidden(value, scale, 0.5 - scale * boundary))

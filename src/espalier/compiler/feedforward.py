@@ -79,7 +79,9 @@ def unit_labels(layout: Layout) -> list[str]:
 def _reads(layout: Layout, rule: Rule) -> dict[int, float]:
     if rule.is_reset and not isinstance(layout.program.specs[rule.output], Numerical):
         # A reset takes out what is there, a full value or a share of an average.
-        return {layout.dimension(rule.output, layout.program.specs[rule.output].code(rule.old)): 1.0}
+        return {
+            layout.dimension(rule.output, layout.program.specs[rule.output].code(rule.old)): 1.0
+        }
     return {
         layout.feature(atom.variable, value): 1.0
         for atom in rule.antecedent

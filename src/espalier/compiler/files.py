@@ -114,5 +114,3 @@ def _gather(node: Any, tensors: dict[str, Tensor]) -> Any:
             return tuple(_gather(part, tensors) for part in parts)
         case _:
             return node
-
-

@@ -113,9 +113,7 @@ def averages(program: Program, head: Head) -> bool:
     initial = program.initial[head.key]
     fixed = all(rule.output != head.key for rule in program.rules)
     return not (
-        fixed
-        and isinstance(initial, ByPosition)
-        and len(set(initial.table)) == len(initial.table)
+        fixed and isinstance(initial, ByPosition) and len(set(initial.table)) == len(initial.table)
     )
 
 

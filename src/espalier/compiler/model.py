@@ -69,9 +69,7 @@ class CompiledModel(nn.Module):
         layers = check_layers(self.program, max_layers)
         return self._run([self.program.tokens(tokens)], [0], layers)[0]
 
-    def run_many(
-        self, batch: Iterable[Iterable[object]], *, max_layers: int | None = None
-    ) -> Runs:
+    def run_many(self, batch: Iterable[Iterable[object]], *, max_layers: int | None = None) -> Runs:
         """The same for sequences of any lengths, in the order given."""
         layers = check_layers(self.program, max_layers)
         sequences = check_batch(self.program, batch)

@@ -7,7 +7,7 @@ count * squares = total**2, and a mean is total / count.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from espalier.language import Categorical, Head, Numerical, Program, SetValued
 Floats = NDArray[np.float64]
 
 
-class Sums(NamedTuple):
+@dataclass(frozen=True)
+class Sums:
     """Over the positions that each position selects: their number, sum and sum of squares."""
 
     count: Floats
@@ -29,7 +30,7 @@ class Sums(NamedTuple):
 def attend(program: Program, state: State) -> State:
     """The state in the next layer's middle: every head has read the state as it was."""
     columns = dict(state.columns)
-    for name, head in program.heads.items():
+    for name in program.heads:
         columns[name] = head_output(program, name, state)
     return State(state.batch, state.layer + 1, columns)
 
@@ -80,9 +81,9 @@ def _matches(program: Program, head: Head, state: State, source: Ints) -> Mask:
     query, key = state.columns[head.query], state.columns[head.key][source]
     match program.specs[head.query]:
         case SetValued() as spec:
-            return _members(spec)[query.astype(np.int64), key.astype(np.int64)] > 0
+            return np.asarray(_members(spec)[query.astype(np.int64), key.astype(np.int64)] > 0)
         case _:
-            return query == key
+            return np.asarray(query == key)
 
 
 def _by_key(program: Program, head: Head, state: State, values: Floats) -> Sums:

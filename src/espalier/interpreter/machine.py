@@ -51,10 +51,9 @@ class Machine:
                 case ByPosition():
                     columns[name] = self._initial[name][batch.position]
                 case Constant():
-                    columns[name] = np.repeat(self._initial[name], len(tokens))
+                    columns[name] = self._initial[name][np.zeros_like(tokens)]
         for name in self.program.heads:
-            empty = np.nan if isinstance(self.program.specs[name], Numerical) else NULL
-            columns[name] = np.full(len(tokens), empty)
+            columns[name] = _nulls(self.program.specs[name], len(tokens))
         return State(batch, 0, columns)
 
     def attend(self, state: State) -> State:
@@ -127,6 +126,12 @@ def _first_codes(program: Program, name: str) -> Column:
     if isinstance(spec, Numerical):
         return np.asarray(values, dtype=np.float64)
     return np.asarray([spec.code(value) for value in values], dtype=np.int64)
+
+
+def _nulls(spec: Variable, size: int) -> Column:
+    if isinstance(spec, Numerical):
+        return np.full(size, np.nan, dtype=np.float64)
+    return np.full(size, NULL, dtype=np.int64)
 
 
 def _digits(spec: Variable, column: Column) -> Ints:

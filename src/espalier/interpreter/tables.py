@@ -55,10 +55,8 @@ def tabulate(program: Program) -> dict[str, list[RuleTable]]:
         names = sorted((atom.variable for atom in rule.antecedent), key=order.__getitem__)
         groups[rule.output, tuple(names)].append(rule)
     tables: dict[str, list[RuleTable]] = defaultdict(list)
-    for (output, names), rules in groups.items():
-        tables[output].append(
-            _table(output, names, rules, program.specs, frozenset(program.heads))
-        )
+    for (output, over), rules in groups.items():
+        tables[output].append(_table(output, over, rules, program.specs, frozenset(program.heads)))
     return dict(tables)
 
 

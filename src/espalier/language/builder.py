@@ -18,9 +18,9 @@ from typing import Any
 
 from espalier.errors import ProgramError, nearest
 from espalier.language.heads import Head
-from espalier.language.wiring import all_variables
 from espalier.language.rules import Atom, Rule
 from espalier.language.variables import Value, Variable
+from espalier.language.wiring import all_variables
 
 
 class RuleBuilder:

@@ -294,7 +294,7 @@ def _emit(tree: _Tree, output: str, variables: Mapping[str, Variable]) -> Iterat
         node, atoms = stack.pop()
         match node:
             case _Branch(variable, children):
-                values = variables[variable].values
+                values: tuple[Value, ...] = variables[variable].values
                 branches = [
                     (child, (*atoms, Atom(variable, (value,))))
                     for value, child in zip(values, children, strict=True)

@@ -135,9 +135,8 @@ def program_spec(
         position_range = check_range("position_range", position_range)
     check_output(output_name, variables, heads)
     check_halt(halt_spec, variables, heads)
-    initial = {
-        name: initial_values(name, spec, input_range, position_range) for name, spec in variables.items()
-    }
+    ranges = (input_range, position_range)
+    initial = {name: initial_values(name, spec, *ranges) for name, spec in variables.items()}
     written = _rules(ffn_fn, rules, specs, frozenset(heads), max_paths)
     program = Program(
         variables={name: without_functions(spec) for name, spec in variables.items()},

@@ -82,8 +82,13 @@ def _spec(spec: Variable) -> Record:
         case Numerical(values, init):
             return {"kind": "numerical", "values": values, "default": init.default}
         case SetValued(size, sets, init):
-            values = [_value(value) for value in sets]
-            return {"kind": "set", "size": size, "values": values, "default": _value(init.default)}
+            declared = [_value(value) for value in sets]
+            return {
+                "kind": "set",
+                "size": size,
+                "values": declared,
+                "default": _value(init.default),
+            }
 
 
 def _read_spec(record: Record) -> Variable:
@@ -111,7 +116,8 @@ def _read_head(record: Record) -> Head:
     offsets, output = record["relative_positions"], record["output"]
     spec = None if output is None else _read_spec(output)
     assert not isinstance(spec, SetValued)
-    return Head(*record["match"], None if offsets is None else frozenset(offsets), spec)
+    query, key, value = record["match"]
+    return Head(query, key, value, None if offsets is None else frozenset(offsets), spec)
 
 
 def _initial(initial: Initial) -> Record:

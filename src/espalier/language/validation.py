@@ -43,6 +43,7 @@ Initial = Constant | ByInput | ByPosition
 
 
 def check_range(what: str, given: object) -> int:
+    """`given` as a positive integer."""
     size = as_integer(given, what)
     if size < 1:
         raise ProgramError(f"{what} must be at least 1; found {size}")
@@ -52,6 +53,7 @@ def check_range(what: str, given: object) -> int:
 def check_output(
     name: object, variables: Mapping[str, Variable], heads: Mapping[str, Head]
 ) -> None:
+    """Refuse an output that is not a categorical variable of the program\'s own."""
     if name in heads:
         raise ProgramError(
             f"output_name is {name!r}, the output of a head, which is null at the end of every "
@@ -65,9 +67,8 @@ def check_output(
         )
 
 
-def check_halt(
-    halt: object, variables: Mapping[str, Variable], heads: Mapping[str, Head]
-) -> None:
+def check_halt(halt: object, variables: Mapping[str, Variable], heads: Mapping[str, Head]) -> None:
+    """Refuse a halting condition that can never be met."""
     if halt is None:
         return
     if not isinstance(halt, Halt):
@@ -91,6 +92,7 @@ def check_halt(
 
 
 def check_vocabulary(names: Sequence[str] | None, input_range: int) -> tuple[str, ...] | None:
+    """One different name for each token, or none at all."""
     if names is None:
         return None
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
@@ -106,6 +108,7 @@ def check_vocabulary(names: Sequence[str] | None, input_range: int) -> tuple[str
 def initial_values(
     name: str, spec: Variable, input_range: int, position_range: int | None
 ) -> Initial:
+    """The table of a variable\'s first values."""
     init = spec.init
     if init.from_input is not None:
         return ByInput(_tabulate(name, spec, init.from_input, input_range, "token"))
@@ -127,7 +130,7 @@ def _tabulate(
         try:
             table.append(spec.check_initial(function(index)))
         except ProgramError as error:
-            raise ProgramError(f"variable {name!r} starts wrong at {what} {index}: {error}") from None
+            raise ProgramError(f"first value of {name!r} at {what} {index}: {error}") from None
         except Exception as error:
             raise ProgramError(
                 f"the init function of variable {name!r} raised {type(error).__name__} at {what} "

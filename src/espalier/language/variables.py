@@ -8,6 +8,7 @@ declared values, its *buckets*.
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -85,7 +86,7 @@ class Numerical:
     @cached_property
     def boundaries(self) -> tuple[float, ...]:
         """Where one bucket ends: the midpoints, a tie going to the lower bucket."""
-        pairs = zip(self.values, self.values[1:], strict=False)
+        pairs = itertools.pairwise(self.values)
         return tuple((low + high) / 2 + (high - low) * TIE for low, high in pairs)
 
     def bucket(self, number: float) -> int:
@@ -177,7 +178,7 @@ def numerical_var(
     buckets = tuple(as_real(value) for value in values)
     if len(buckets) < 2:
         raise ProgramError(f"numerical_var needs at least two buckets; found {len(buckets)}")
-    for low, high in zip(buckets, buckets[1:], strict=False):
+    for low, high in itertools.pairwise(buckets):
         if low >= high:
             raise ProgramError(
                 f"the buckets of numerical_var must rise; found {low:g} before {high:g}: "

@@ -30,7 +30,9 @@ class SelfAttention(nn.Module):
 
     def __init__(self, heads: tuple[HeadWeights, ...], written: Tensor | None = None) -> None:
         super().__init__()
-        self.patterns = nn.ModuleList(Pattern(group, written) for group in _groups(heads))
+        self.patterns = [Pattern(group, written) for group in _groups(heads)]
+        for place, pattern in enumerate(self.patterns):
+            self.add_module(f"pattern_{place}", pattern)
 
     def forward(self, z: Residual, valid: Valid, settled: Settled | None = None) -> Residual:
         """The residual stream after the attention sub-layer."""

@@ -42,7 +42,9 @@ class SparseLinear(nn.Module):
             (len(rows), len(reads)), torch.searchsorted(rows, weight.rows), columns, weight.values
         )
         self.selects = bool((counts == 1).all()) and len(rows) > 0
-        self.is_dense = not self.selects and (len(rows) * len(reads) <= SMALL or core.density > DENSE)
+        self.is_dense = not self.selects and (
+            len(rows) * len(reads) <= SMALL or core.density > DENSE
+        )
         self.all_ones = bool((weight.values == 1).all())
         # A selection reads its columns in the order of its rows; the others read each once.
         self.read_slice = as_slice(weight.columns if self.selects else reads)

@@ -93,13 +93,15 @@ class UniversalEncoder(nn.Module):
     def layer_(self, z: Residual, valid: Valid, settled: Settled | None = None) -> Residual:
         """The residual stream after one layer; `z` itself is changed."""
         z = self.attention.add_(z, valid, settled)
-        return self.feedforward.add_(z) if isinstance(self.feedforward, FeedForward) else (
-            self.feedforward(z)
-        )
+        if isinstance(self.feedforward, FeedForward):
+            return self.feedforward.add_(z)
+        after: Tensor = self.feedforward(z)
+        return after
 
     def logits(self, z: Residual) -> Logits:
         """The output variable's part of the stream."""
-        return self.unembedding(z)
+        found: Tensor = self.unembedding(z)
+        return found
 
     def _check_length(self, length: int) -> None:
         if self.longest is not None and length > self.longest:
@@ -135,4 +137,5 @@ def _sweep(
 def _written(weights: Weights) -> Tensor:
     """The residual dimensions that any head or rule writes."""
     rows = [head.output.rows for head in weights.heads]
-    return torch.cat([weights.feedforward.w2.rows, *rows]).unique()
+    written: Tensor = torch.cat([weights.feedforward.w2.rows, *rows]).unique()
+    return written

@@ -98,7 +98,7 @@ class ExpansionWeights:
 
 @dataclass(frozen=True)
 class FeedForwardWeights:
-    """Appendix B's MLP: z + W2 clip(W1 y + b1), where y is z followed by the expansion's features."""
+    """Appendix B's MLP: z + W2 clip(W1 y + b1), y being z and then the expansion's features."""
 
     w1: Sparse  # R x (D + features)
     b1: Tensor  # R

@@ -252,12 +252,15 @@ class _Sheet:
 
     def finished(self) -> Figure:
         """The figure with every mark on it, under the text."""
-        for drawn in (
-            PolyCollection(self._marks, facecolors=PALE_BLUE, edgecolors=PALE_BLUE, linewidths=0.4),
-            LineCollection(self._rules, colors=PALE, linewidths=0.6),
-            LineCollection(self._underlines, colors=BLUE, linewidths=1.8),
-            PolyCollection(self._frames, facecolors="none", edgecolors=RED, linewidths=1.6),
+        for order, drawn in enumerate(
+            (
+                PolyCollection(self._marks, color=PALE_BLUE, linewidths=0.4),
+                LineCollection(self._rules, colors=PALE, linewidths=0.6),
+                LineCollection(self._underlines, colors=BLUE, linewidths=1.8),
+                PolyCollection(self._frames, facecolors="none", edgecolors=RED, linewidths=1.6),
+            )
         ):
+            drawn.set_zorder(1 + order / 10)
             self._axes.add_collection(drawn, autolim=False)
         return self._figure
 

@@ -1,8 +1,8 @@
 """Programs, built only when asked for.
 
-    entry = espalier.zoo.load("parity-sequential-relative")
-    tokens = entry.encode("101")
-    entry.decode(espalier.interpret(entry.program, tokens).outputs)     # 0
+entry = espalier.zoo.load("parity-sequential-relative")
+tokens = entry.encode("101")
+entry.decode(espalier.interpret(entry.program, tokens).outputs)     # 0
 """
 
 from __future__ import annotations

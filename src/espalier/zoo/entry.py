@@ -15,7 +15,8 @@ class Entry:
     """One program of the zoo.
 
     `encode` turns what a person writes into tokens, `decode` turns outputs into an answer,
-    `sample` draws an input of about a given size, and `expected` is the answer by other means.
+    `sample` draws an input of about a given size, and `expected` is the answer by other means (None
+    where there are none).
     `max_layers` is how long to run a program that does not halt by itself.
     """
 
@@ -23,7 +24,7 @@ class Entry:
     encode: Callable[[Any], list[int]]
     decode: Callable[[Iterable[int]], Any]
     sample: Callable[[random.Random, int], Any]
-    expected: Callable[[Any], Any]
+    expected: Callable[[Any], Any] | None
     max_layers: int | None = None
     name: str = ""
     summary: str = ""

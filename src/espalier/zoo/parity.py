@@ -131,5 +131,3 @@ def _bits(bits: str | Iterable[int]) -> list[int]:
         if symbol not in ("0", "1"):
             raise ProgramError(f"parity takes bits; place {place} of {bits!r} holds {symbol!r}")
     return [int(symbol) for symbol in symbols]
-
-
