@@ -117,13 +117,18 @@ def verify(
     *,
     model: CompiledModel | None = None,
     max_layers: int | None = None,
+    strict: bool = True,
 ) -> Verification:
-    """Compare the interpreter with `model` (by default `program` compiled) on every input."""
+    """Compare the interpreter with `model` (by default `program` compiled) on every input.
+
+    Without `strict`, a rule that reads an undefined variable is not an error but a rule that does
+    not hold, and such inputs are compared as well.
+    """
     max_layers = check_layers(program, max_layers)
     sequences = check_batch(program, batch)
     model = compile_program(program) if model is None else model
     result = Verification(len(sequences))
-    machine = Machine(program)
+    machine = Machine(program, strict=strict)
     for numbers in chunks(sequences):
         runs = _interpret(machine, sequences, numbers, max_layers, result)
         good = [number for number in numbers if number in runs]
@@ -261,7 +266,9 @@ def _compare_runs(
     result: Verification,
 ) -> None:
     """The same through the model's own loop: outputs and number of layers."""
-    found = model.run_many([sequences[n] for n in numbers], max_layers=max_layers)
+    # One layer more than any needs: enough to see a model that halts late or never.
+    most = 1 + max(run.layers for run in expected.values()) if max_layers is None else max_layers
+    found = model.run_many([sequences[n] for n in numbers], max_layers=most)
     for number, run in zip(numbers, found, strict=True):
         want = expected[number]
         if run.layers != want.layers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from espalier.compiler.embeddings import embed_positions, embed_tokens
-from espalier.compiler.expansion import AVERAGED
+from espalier.compiler.expansion import AVERAGED, check_numbers
 from espalier.compiler.feedforward import tabulate
 from espalier.compiler.heads import default_sharpness, project
 from espalier.compiler.layout import Layout, averages, lay_out
@@ -33,6 +33,7 @@ def compile_program(
         raise CompileError(f"cannot compile to {dtype}; choose one of {names}")
     if sharpness is not None and not 0 < sharpness < torch.inf:
         raise CompileError(f"sharpness must be a positive number; found {sharpness}")
+    check_numbers(program, dtype)
     layout = lay_out(program)
     scale = default_sharpness(dtype) if sharpness is None else float(sharpness)
     weights = Weights(

@@ -50,7 +50,9 @@ def _decode_variable(layout: Layout, name: str, z: Tensor) -> Column:
         case Categorical():
             if is_exact(layout, name):
                 return _decode_one_hot(block)
-            return _decode_average(block, AVERAGED[z.dtype])
+            # The parts of a mean are rounded one by one.
+            rounding = max(TOLERANCE, block.shape[1] * torch.finfo(z.dtype).eps)
+            return _decode_average(block, AVERAGED[z.dtype], rounding)
 
 
 def _decode_one_hot(block: Tensor) -> NDArray[np.int64]:
@@ -62,10 +64,10 @@ def _decode_one_hot(block: Tensor) -> NDArray[np.int64]:
     return found.numpy()
 
 
-def _decode_average(block: Tensor, positions: int) -> NDArray[np.int64]:
+def _decode_average(block: Tensor, positions: int, rounding: float) -> NDArray[np.int64]:
     """A mean of one-hots is a value where it is unanimous and null where it is not."""
     top, code = block.max(-1)
-    is_mean = (block.sum(-1) - 1).abs() < TOLERANCE
+    is_mean = (block.sum(-1) - 1).abs() < rounding
     is_null = block.abs().sum(-1) < TOLERANCE
     agreed = torch.where(top > 1 - 1 / (2 * positions), code, NULL)
     return torch.where(is_mean | is_null, agreed, NOT_A_VALUE).numpy()

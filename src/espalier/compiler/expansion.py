@@ -20,7 +20,16 @@ import torch
 
 from espalier.compiler.layout import Layout
 from espalier.errors import CompileError
-from espalier.language import Categorical, Numerical, SetValued
+from espalier.language import (
+    ByInput,
+    ByPosition,
+    Categorical,
+    Constant,
+    Numerical,
+    Program,
+    SetValued,
+    Value,
+)
 from espalier.language.variables import TIE
 from espalier.nets.weights import ExpansionWeights, Sparse
 
@@ -61,7 +70,6 @@ def expand(layout: Layout, dtype: torch.dtype) -> ExpansionWeights | None:
     for name in layout.expanded:
         match layout.program.specs[name]:
             case Numerical() as spec:
-                _check_resolution(name, spec, dtype)
                 _expand_number(layers, layout, name, spec)
             case SetValued() as spec:
                 _expand_set(layers, layout, name, spec)
@@ -78,6 +86,39 @@ def expand(layout: Layout, dtype: torch.dtype) -> ExpansionWeights | None:
     )
 
 
+def check_numbers(program: Program, dtype: torch.dtype) -> None:
+    """Refuse numbers that `dtype` cannot hold, and buckets that it cannot tell apart."""
+    largest = torch.finfo(dtype).max / 2**24
+    for name, spec in program.specs.items():
+        if not isinstance(spec, Numerical):
+            continue
+        for value in held_numbers(program, name):
+            if abs(value) > largest:
+                raise CompileError(
+                    f"variable {name!r} may hold {value:g}, too large for {dtype}; rescale it"
+                )
+        if _is_read(program, name):
+            _check_resolution(name, spec, dtype)
+
+
+def held_numbers(program: Program, name: str) -> list[float]:
+    """Every number that a variable may hold: its first values and its buckets."""
+    spec, initial = program.specs[name], program.initial.get(name)
+    assert isinstance(spec, Numerical)
+    match initial:
+        case None:
+            table: tuple[Value, ...] = ()
+        case Constant(value):
+            table = (value,)
+        case ByInput(table) | ByPosition(table):
+            pass
+    return [float(value) for value in table if not isinstance(value, frozenset)] + [*spec.values]
+
+
+def _is_read(program: Program, name: str) -> bool:
+    return any(atom.variable == name for rule in program.rules for atom in rule.antecedent)
+
+
 def _check_resolution(name: str, spec: Numerical, dtype: torch.dtype) -> None:
     if dtype == torch.bfloat16:
         raise CompileError(
@@ -85,7 +126,8 @@ def _check_resolution(name: str, spec: Numerical, dtype: torch.dtype) -> None:
             "a mean; compile with torch.float32"
         )
     for low, high in itertools.pairwise(spec.values):
-        least = RESOLUTION * torch.finfo(dtype).eps * max(abs(low), abs(high))
+        size = max(abs(low), abs(high))
+        least = max(RESOLUTION * torch.finfo(dtype).eps * size, torch.finfo(dtype).tiny * 2**40)
         if high - low < least:
             raise CompileError(
                 f"variable {name!r} has buckets {low:.9g} and {high:.9g}, closer than {dtype} can "

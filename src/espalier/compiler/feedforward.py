@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from espalier.compiler.expansion import expand
+from espalier.compiler.expansion import expand, held_numbers
 from espalier.compiler.layout import Layout
-from espalier.language import Constant, Numerical, Rule, SetValued
+from espalier.language import Numerical, Rule, SetValued
 from espalier.nets.weights import FeedForwardWeights, Sparse
 
 
@@ -109,7 +109,7 @@ def _write(layout: Layout, units: _Units, unit: int, rule: Rule) -> None:
 
 
 def _clear(layout: Layout, units: _Units, name: str) -> None:
-    bound = _power_above(_held(layout, layout.program.heads[name].value))
+    bound = _power_above(held_numbers(layout.program, layout.program.heads[name].value))
     dimension = layout.dimension(name)
     for sign in (1.0, -1.0):
         unit = units.add({dimension: sign / bound}, 0.0)
@@ -119,7 +119,7 @@ def _clear(layout: Layout, units: _Units, name: str) -> None:
 def _write_remainder(layout: Layout, units: _Units, rule_unit: int, rule: Rule) -> None:
     assert isinstance(rule.old, float)
     dimension = layout.dimension(rule.output)
-    bound = 4 * _power_above(_held(layout, rule.output))
+    bound = 4 * _power_above(held_numbers(layout.program, rule.output))
     reads = _reads(layout, rule) | {dimension: 1 / bound}
     unit = units.add(reads, 1.0 - len(rule.antecedent) - 0.5 - rule.old / bound)
     units.write(dimension, unit, -bound)
@@ -131,20 +131,8 @@ def _needs_remainder(layout: Layout, rule: Rule) -> bool:
     spec = layout.program.specs[rule.output]
     if not isinstance(spec, Numerical) or rule.is_reset:
         return False
-    held = _held(layout, rule.output)
+    held = held_numbers(layout.program, rule.output)
     return not (set(held) <= set(spec.values) and all(_is_short(value) for value in held))
-
-
-def _held(layout: Layout, name: str) -> Sequence[float]:
-    """Every number that a variable may hold: its first values and its buckets."""
-    spec = layout.program.specs[name]
-    assert isinstance(spec, Numerical)
-    first: Sequence[float] = ()
-    if name in layout.program.initial:
-        initial = layout.program.initial[name]
-        table = (initial.value,) if isinstance(initial, Constant) else initial.table
-        first = [float(value) for value in table if not isinstance(value, frozenset)]
-    return [*first, *spec.values]
 
 
 def _is_short(value: float) -> bool:

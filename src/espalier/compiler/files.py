@@ -17,7 +17,7 @@ from torch import Tensor
 
 from espalier.compiler.layout import lay_out
 from espalier.compiler.model import CompiledModel
-from espalier.errors import FileError, ProgramError
+from espalier.errors import FileError
 from espalier.language.records import from_record, to_record
 from espalier.nets.weights import (
     ExpansionWeights,
@@ -80,10 +80,15 @@ def load_compiled(path: str | os.PathLike[str]) -> CompiledModel:
         )
     try:
         program = from_record(json.loads(metadata["program"]))
+        layout = lay_out(program)
         weights = _gather(json.loads(metadata["weights"]), tensors)
-    except (KeyError, TypeError, ValueError, ProgramError) as error:
+        if not isinstance(weights, Weights):
+            raise ValueError("its weights are not those of a Transformer")
+        if weights.token_embedding.shape != (program.input_range, layout.width):
+            raise ValueError("its weights do not fit its program")
+    except (KeyError, TypeError, ValueError) as error:
         raise FileError(f"{path} is damaged: {error}") from error
-    return CompiledModel(lay_out(program), weights)
+    return CompiledModel(layout, weights)
 
 
 def _flatten(node: Any, path: str, tensors: dict[str, Tensor]) -> Any:

@@ -10,6 +10,7 @@ import html
 import io
 import itertools
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -116,9 +117,9 @@ def render(results: list[Checked]) -> str:
 def svg(figure: Figure) -> str:
     """A figure as an inline SVG element."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    figure.savefig(buffer, format="svg")
     text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    return re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
 
 
 def _all_strings(longest: int) -> Iterator[tuple[str, ...]]:

@@ -47,7 +47,7 @@ def head_output(program: Program, name: str, state: State) -> Column:
 
 
 def select(program: Program, head: Head, state: State) -> Sums:
-    """The sums over what `head` selects."""
+    """The sums over what `head` selects; squares are left at 0 for numbers, which may differ."""
     # Outputs of heads are null when a layer starts, and null neither matches nor is carried.
     if {head.query, head.key, head.value} & program.heads.keys():
         nothing = np.zeros(len(state.batch.example))
@@ -62,6 +62,7 @@ def _by_offset(program: Program, head: Head, state: State, values: Floats) -> Su
     """Walk the allowed offsets: work grows with their number, not with the length squared."""
     batch = state.batch
     longest = int(batch.lengths.max(initial=0))
+    is_number = isinstance(program.specs[head.value], Numerical)
     count, total, squares = (np.zeros(len(values)) for _ in range(3))
     for offset in sorted(head.relative_positions or ()):
         if abs(offset) >= longest:
@@ -71,7 +72,8 @@ def _by_offset(program: Program, head: Head, state: State, values: Floats) -> Su
         carried = np.where(chosen, values[source], 0.0)
         count += chosen
         total += carried
-        squares += carried * carried
+        if not is_number:
+            squares += carried * carried
     return Sums(count, total, squares)
 
 
@@ -93,9 +95,11 @@ def _by_key(program: Program, head: Head, state: State, values: Floats) -> Sums:
     batch, key_spec = state.batch, program.specs[head.key]
     assert isinstance(key_spec, Categorical)
     slots = batch.example * key_spec.size + state.columns[head.key].astype(np.int64)
+    is_number = isinstance(program.specs[head.value], Numerical)
+    squared = np.zeros_like(values) if is_number else values * values
     per_key = [
         np.bincount(slots, weights=weights, minlength=len(batch) * key_spec.size)
-        for weights in (None, values, values * values)
+        for weights in (None, values, squared)
     ]
     query = state.columns[head.query].astype(np.int64)
     match program.specs[head.query]:

@@ -63,14 +63,17 @@ class Machine:
 
     def update(self, state: State) -> State:
         """The state after the MLP sub-layer: every rule that holds has been applied."""
-        digits = {
-            name: _digits(spec, state.columns[name]) for name, spec in self.program.specs.items()
-        }
+        specs = self.program.specs
+        codes = {name: _codes(specs[name], column) for name, column in state.columns.items()}
+        nulls = {name: found < 0 for name, found in codes.items() if name in self.program.heads}
+        nulls = {name: mask for name, mask in nulls.items() if mask.any()}
+        # Any code will do where a variable is null: what was found there does not count.
+        codes |= {name: np.maximum(codes[name], 0) for name in nulls}
         columns = dict(state.columns)
         for output, tables in self._tables.items():
             answer = np.full(len(state.batch.example), NO_RULE, dtype=np.int64)
             for table in tables:
-                found = table.look_up(digits)
+                found = table.look_up(codes, nulls)
                 both = (answer > UNDEFINED) & (found > UNDEFINED)
                 if both.any():
                     raise refusals.two_rules(self.program, output, state, both)
@@ -134,12 +137,12 @@ def _nulls(spec: Variable, size: int) -> Column:
     return np.full(size, NULL, dtype=np.int64)
 
 
-def _digits(spec: Variable, column: Column) -> Ints:
-    """What rules see: 0 for null, 1 more than the code otherwise."""
+def _codes(spec: Variable, column: Column) -> Ints:
+    """What rules see: codes, -1 for null, and a number's bucket."""
     if not isinstance(spec, Numerical):
-        return column.astype(np.int64, copy=False) + 1
+        return column.astype(np.int64, copy=False)
     buckets = np.searchsorted(np.asarray(spec.boundaries), column, side="left")
-    return np.where(np.isnan(column), 0, buckets + 1)
+    return np.where(np.isnan(column), NULL, buckets)
 
 
 def _write(spec: Variable, column: Column, answer: Ints) -> Column:

@@ -232,7 +232,7 @@
     chooser.append(new Option(`positions ${from}–${to}`, from));
   }
   const notes = [];
-  if (trace.omitted) notes.push(`The trace is long: ${trace.omitted} layers in its middle are left out.`);
+  if (trace.omitted) notes.push(`A long trace: layers left out of its middle: ${trace.omitted}.`);
   if (trace.unexplained) notes.push("So much changes that the rules of some changes are left out.");
   notes.forEach((note) => region.after(element("p", note, "note")));
   build();

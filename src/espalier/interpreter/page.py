@@ -13,8 +13,15 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from espalier.interpreter.payload import cut, payload, token_names
-from espalier.interpreter.rendering import SHOWN_LAYERS, changed, headline, title
+from espalier.interpreter.payload import cut, payload
+from espalier.interpreter.rendering import (
+    SHOWN_LAYERS,
+    changed,
+    ends,
+    headline,
+    title,
+    token_names,
+)
 from espalier.language import ByInput, ByPosition, Constant, Program, show_value
 
 if TYPE_CHECKING:
@@ -84,13 +91,6 @@ def render_fragment(trace: Trace) -> str:
         f"{_sequence(map(str, trace.outputs))}</code> ({_ending(trace)})</p>\n"
         f"{_all_layers(trace, FRAGMENT_CELLS)}"
     )
-
-
-def ends(count: int, most: int) -> list[int]:
-    """The numbers below `count`, the middle left out where there are more than `most`."""
-    if count <= most:
-        return list(range(count))
-    return [*range(most - most // 2), *range(count - most // 2, count)]
 
 
 def _header(trace: Trace) -> str:

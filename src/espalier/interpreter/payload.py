@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from espalier.interpreter.rendering import changed, title
+from espalier.interpreter.rendering import changed, title, token_names
 from espalier.interpreter.trace import as_bucket
 from espalier.language import Numerical, Program, Rule, show_value
 
@@ -59,16 +59,6 @@ def payload(trace: Trace) -> dict[str, Any]:
         "omitted": trace.layers + 1 - kept,
         "unexplained": writers.full,
     }
-
-
-def token_names(trace: Trace) -> list[str]:
-    """The input tokens by name, or by number where the program has no vocabulary.
-
-    A line break and its like are written as in Python, since they cannot be seen.
-    """
-    known = trace.program.vocabulary
-    names = [known[token] if known else str(token) for token in trace.tokens]
-    return [name if name.isprintable() else repr(name)[1:-1] for name in names]
 
 
 def cut(text: str) -> str:

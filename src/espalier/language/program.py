@@ -130,6 +130,7 @@ def program_spec(
     """
     heads = {} if heads is None else heads
     specs = all_variables(variables, heads)
+    max_paths = check_range("max_paths", max_paths)
     input_range = check_range("input_range", input_range)
     if position_range is not None:
         position_range = check_range("position_range", position_range)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from espalier.axes import Residual, Valid
-from espalier.nets.sparse import SparseLinear
+from espalier.nets.sparse import SparseLinear, at_least_float32
 from espalier.nets.weights import HeadWeights, RelativeBias, Sparse
 
 # For each pattern, its attention weights if they are known already.
@@ -81,9 +81,9 @@ class Pattern(nn.Module):
         self, z: Residual, valid: Valid, settled: Tensor | None = None
     ) -> Float[Tensor, "B N rows"]:
         """What the heads of this pattern add to the dimensions that they write."""
-        value = self.value.compact(z)
+        value = self.value(z)
         if self.is_near:
-            carried = self._carry_near(self.query.compact(z), self.key.compact(z), value, valid)
+            carried = self._carry_near(self.query(z), self.key(z), value, valid)
         else:
             weights = self.weights(z, valid) if settled is None else settled
             carried = weights @ value.to(weights.dtype)
@@ -91,8 +91,8 @@ class Pattern(nn.Module):
 
     def weights(self, z: Residual, valid: Valid) -> Float[Tensor, "B N N"]:
         """How much each position attends to each."""
-        query, key = self.query.compact(z), self.key.compact(z)
-        logits = at_least_float32(query @ key.transpose(1, 2))
+        query, key = at_least_float32(self.query(z)), at_least_float32(self.key(z))
+        logits = query @ key.transpose(1, 2)
         if self.relative is not None:
             logits = logits + self._bias(self.relative, query.shape[1])
         logits = logits.masked_fill(~valid[:, None, :], -torch.inf)
@@ -130,11 +130,6 @@ def softmax_with_sink(logits: Float[Tensor, "*batch M"], sink: float) -> Float[T
     top = logits.amax(-1, keepdim=True).clamp(min=sink)
     raised = (logits - top).exp()
     return raised / (raised.sum(-1, keepdim=True) + (sink - top).exp())
-
-
-def at_least_float32(x: Tensor) -> Tensor:
-    """`x`, widened if its type is narrower than float32: weights must add up to 1."""
-    return x if x.dtype in (torch.float32, torch.float64) else x.float()
 
 
 def _shift(x: Tensor, offset: int) -> Tensor:

@@ -7,8 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from espalier.axes import Residual
-from espalier.nets.attention import at_least_float32
-from espalier.nets.sparse import SparseLinear
+from espalier.nets.sparse import SparseLinear, at_least_float32
 from espalier.nets.weights import ExpansionWeights, FeedForwardWeights
 
 # Hidden values held at a time, so that a block of positions stays in the cache.

@@ -77,7 +77,9 @@ class SparseLinear(nn.Module):
             product = read if self.all_ones else read * self.values
             return product if self.bias is None else product + self.bias
         if self.is_dense:
-            return functional.linear(read, self.matrix, self.bias)
+            wide = at_least_float32(read)
+            bias = None if self.bias is None else self.bias.to(wide.dtype)
+            return functional.linear(wide, self.matrix.to(wide.dtype), bias).to(x.dtype)
         flat = read.reshape(-1, read.shape[-1])
         return self.by_feature(flat.t().contiguous()).t().reshape(*x.shape[:-1], len(self.rows))
 
@@ -89,7 +91,7 @@ class SparseLinear(nn.Module):
 
     def by_feature(self, x: Float[Tensor, "reads P"]) -> Float[Tensor, "rows P"]:
         """The product with features as rows, as the sum of the rows of `x` that are selected."""
-        wide = x.float() if x.dtype == torch.bfloat16 else x
+        wide = at_least_float32(x)
         product = functional.embedding_bag(
             self.columns,
             wide,
@@ -109,6 +111,11 @@ class SparseLinear(nn.Module):
         else:
             z.index_add_(-1, self.rows, product)
         return z
+
+
+def at_least_float32(x: Tensor) -> Tensor:
+    """`x`, widened if its type is narrower: sums of many terms must not be rounded away."""
+    return x if x.dtype in (torch.float32, torch.float64) else x.float()
 
 
 def as_slice(places: Tensor) -> slice | None:

@@ -17,9 +17,7 @@ from matplotlib.figure import Figure
 
 from espalier.errors import FileError, ProgramError
 from espalier.interpreter import Trace
-from espalier.interpreter.page import ends
-from espalier.interpreter.payload import token_names
-from espalier.interpreter.rendering import changed, headline, title
+from espalier.interpreter.rendering import changed, ends, headline, title, token_names
 from espalier.language import show_value
 from espalier.language.variables import as_integer
 from espalier.storage import atomic_path

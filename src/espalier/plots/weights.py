@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from espalier.compiler import CompiledModel
 from espalier.errors import ProgramError
+
+if TYPE_CHECKING:
+    from espalier.compiler import CompiledModel
 
 # More rules or dimensions than this cannot be labelled legibly.
 MOST = 64
