@@ -26,7 +26,6 @@ from espalier.interpreter.batch import State
 from espalier.interpreter.machine import Machine
 from espalier.language import Numerical, Program, Run, show_value
 from espalier.language.program import check_batch, check_layers
-from espalier.nets.attention import keep_rows
 from espalier.storage import write_frame
 
 if TYPE_CHECKING:
@@ -185,7 +184,7 @@ def _compare_layers(
         rows = torch.from_numpy(going).to(model.device)
         if not going.all():
             state, z, valid = state.keep(going), z[rows], valid[rows]
-            settled = keep_rows(settled, rows, z.shape[1])
+            settled = model.encoder.attention.keep(settled, rows, z.shape[1])
 
 
 def _differences(

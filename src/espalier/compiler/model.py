@@ -78,7 +78,7 @@ class CompiledModel(nn.Module):
             runs |= self._run(sequences, numbers, layers)
         return Runs(runs[number] for number in range(len(sequences)))
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def _run(
         self, sequences: Sequence[Sequence[int]], numbers: list[int], max_layers: int | None
     ) -> dict[int, Run]:

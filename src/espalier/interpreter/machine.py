@@ -9,7 +9,7 @@ import numpy as np
 from espalier.interpreter import refusals
 from espalier.interpreter.attention import attend
 from espalier.interpreter.batch import NULL, Batch, Column, Ints, Mask, State
-from espalier.interpreter.tables import NO_RULE, UNDEFINED, tabulate
+from espalier.interpreter.tables import UNDEFINED, RuleTable, tabulate
 from espalier.language import (
     ByInput,
     ByPosition,
@@ -37,6 +37,10 @@ class Machine:
     def __init__(self, program: Program, *, strict: bool = True) -> None:
         self.program, self.strict = program, strict
         self._tables = tabulate(program)
+        # Heads whose every value has a reset are null after every layer, with nothing to look up.
+        self._always_reset = [name for name in program.heads if _is_always_reset(program, name)]
+        for name in self._always_reset:
+            del self._tables[name]
         self._initial = {name: _first_codes(program, name) for name in program.variables}
 
     def start(self, sequences: Sequence[Sequence[int]], inputs: Ints | None = None) -> State:
@@ -58,7 +62,8 @@ class Machine:
 
     def attend(self, state: State) -> State:
         """The state after the attention sub-layer."""
-        refusals.refuse_stale(self.program, state)
+        stale = [name for name in self.program.heads if name not in self._always_reset]
+        refusals.refuse_stale(self.program, stale, state)
         return attend(self.program, state)
 
     def update(self, state: State) -> State:
@@ -71,17 +76,29 @@ class Machine:
         codes |= {name: np.maximum(codes[name], 0) for name in nulls}
         columns = dict(state.columns)
         for output, tables in self._tables.items():
-            answer = np.full(len(state.batch.example), NO_RULE, dtype=np.int64)
-            for table in tables:
-                found = table.look_up(codes, nulls)
+            answer = self._answer(tables[0], state, codes, nulls)
+            for table in tables[1:]:
+                found = self._answer(table, state, codes, nulls)
                 both = (answer > UNDEFINED) & (found > UNDEFINED)
                 if both.any():
                     raise refusals.two_rules(self.program, output, state, both)
-                if self.strict and (found == UNDEFINED).any():
-                    raise refusals.undefined(self.program, table.variables, state, found)
                 answer = np.maximum(answer, found)
-            columns[output] = _write(self.program.specs[output], columns[output], answer)
+            columns[output] = _write(specs[output], columns[output], answer)
+        for name in self._always_reset:
+            columns[name] = _nulls(specs[name], len(state.batch.example))
         return State(state.batch, state.layer, columns)
+
+    def _answer(
+        self,
+        table: RuleTable,
+        state: State,
+        codes: dict[str, Ints],
+        nulls: dict[str, Mask],
+    ) -> Ints:
+        found = table.look_up(codes, nulls)
+        if self.strict and nulls and (found == UNDEFINED).any():
+            raise refusals.undefined(self.program, table.variables, state, found)
+        return found
 
     def run(
         self,
@@ -120,6 +137,11 @@ class Machine:
             int(number): Run(part.tolist(), state.layer, halted)
             for number, part in zip(state.batch.inputs, parts, strict=False)
         }
+
+
+def _is_always_reset(program: Program, name: str) -> bool:
+    values = {rule.old for rule in program.rules if rule.output == name and rule.is_reset}
+    return values == set(program.specs[name].values)
 
 
 def _first_codes(program: Program, name: str) -> Column:

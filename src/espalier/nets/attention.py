@@ -50,10 +50,10 @@ class SelfAttention(nn.Module):
         """What each pattern attends to in every layer of a run that starts from `z`, or None."""
         return [p.weights(z, valid) if p.is_settled else None for p in self.patterns]
 
-
-def keep_rows(settled: Settled, rows: Tensor, length: int) -> Settled:
-    """What `settle` gave, for some rows of the batch, cut to `length` positions."""
-    return [w if w is None else w[rows][:, :length, :length] for w in settled]
+    def keep(self, settled: Settled, rows: Tensor, length: int) -> Settled:
+        """What `settle` gave, for some rows of the batch, cut to `length` positions."""
+        pairs = zip(self.patterns, settled, strict=True)
+        return [w if w is None else p.keep(w, rows, length) for p, w in pairs]
 
 
 class Pattern(nn.Module):
@@ -71,9 +71,7 @@ class Pattern(nn.Module):
         self.offsets = bias.offsets if bias is not None else ()
         self.is_near = bias is not None and len(self.offsets) <= FEW_OFFSETS
         matched = torch.cat([first.query.columns, first.key.columns])
-        self.is_settled = (
-            written is not None and not self.is_near and not torch.isin(matched, written).any()
-        )
+        self.is_settled = written is not None and not torch.isin(matched, written).any()
         table = bias.table if bias is not None else torch.empty(0)
         self.register_buffer("bias_table", table)
 
@@ -81,22 +79,26 @@ class Pattern(nn.Module):
         self, z: Residual, valid: Valid, settled: Tensor | None = None
     ) -> Float[Tensor, "B N rows"]:
         """What the heads of this pattern add to the dimensions that they write."""
-        value = self.value(z)
-        if self.is_near:
-            carried = self._carry_near(self.query(z), self.key(z), value, valid)
-        else:
-            weights = self.weights(z, valid) if settled is None else settled
-            carried = weights @ value.to(weights.dtype)
+        weights = self.weights(z, valid) if settled is None else settled
+        value = self.value(z).to(weights.dtype)
+        carried = self._carry_near(weights, value) if self.is_near else weights @ value
         return self.output.compact(carried.to(z.dtype))
 
-    def weights(self, z: Residual, valid: Valid) -> Float[Tensor, "B N N"]:
-        """How much each position attends to each."""
+    def weights(self, z: Residual, valid: Valid) -> Float[Tensor, "B N places"]:
+        """How much each position attends to each other, or to each relative position if few."""
         query, key = at_least_float32(self.query(z)), at_least_float32(self.key(z))
+        if self.is_near:
+            return softmax_with_sink(self._logits_near(query, key, valid), self.sink)
         logits = query @ key.transpose(1, 2)
         if self.relative is not None:
             logits = logits + self._bias(self.relative, query.shape[1])
         logits = logits.masked_fill(~valid[:, None, :], -torch.inf)
         return softmax_with_sink(logits, self.sink)
+
+    def keep(self, weights: Tensor, rows: Tensor, length: int) -> Tensor:
+        """Known weights for some rows of the batch, cut to `length` positions."""
+        kept = weights[rows][:, :length]
+        return kept if self.is_near else kept[:, :, :length]
 
     def _bias(self, relative: RelativeBias, length: int) -> Float[Tensor, "N N"]:
         positions = torch.arange(length, device=self.bias_table.device)
@@ -105,23 +107,26 @@ class Pattern(nn.Module):
         bias = self.bias_table[place.clamp(0, len(self.bias_table) - 1)]
         return bias.masked_fill(~inside, -torch.inf)
 
-    def _carry_near(
-        self,
-        query: Float[Tensor, "B N K"],
-        key: Float[Tensor, "B N K"],
-        value: Float[Tensor, "B N W"],
-        valid: Valid,
-    ) -> Float[Tensor, "B N W"]:
-        """The same, computed only at the relative positions whose bias is finite."""
+    def _logits_near(
+        self, query: Float[Tensor, "B N K"], key: Float[Tensor, "B N K"], valid: Valid
+    ) -> Float[Tensor, "B N places"]:
+        """Logits at the relative positions whose bias is finite; the others have no weight."""
         assert self.relative is not None
-        logits, values = [], []
+        logits = []
         for offset in self.offsets:
-            there = at_least_float32((query * _shift(key, offset)).sum(-1))
+            there = (query * _shift(key, offset)).sum(-1)
             there = there + self.bias_table[offset - self.relative.first]
             logits.append(there.masked_fill(~_shift(valid, offset), -torch.inf))
-            values.append(_shift(value, offset))
-        weights = softmax_with_sink(torch.stack(logits, -1), self.sink)
-        parts = [weights[..., place, None] * v for place, v in enumerate(values)]
+        return torch.stack(logits, -1)
+
+    def _carry_near(
+        self, weights: Float[Tensor, "B N places"], value: Float[Tensor, "B N W"]
+    ) -> Float[Tensor, "B N W"]:
+        # Rolling brings in values from the other end, where the weight is 0.
+        parts = [
+            weights[..., place, None] * value.roll(-offset, 1)
+            for place, offset in enumerate(self.offsets)
+        ]
         return torch.stack(parts).sum(0) if len(parts) > 1 else parts[0]
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from espalier.axes import Lengths, Logits, Residual, Tokens, Valid
 from espalier.errors import ProgramError
-from espalier.nets.attention import SelfAttention, Settled, keep_rows
+from espalier.nets.attention import SelfAttention, Settled
 from espalier.nets.feedforward import FeedForward
 from espalier.nets.sparse import SparseLinear
 from espalier.nets.weights import Weights
@@ -81,7 +81,7 @@ class UniversalEncoder(nn.Module):
                 finals[rows, : z.shape[1]], layers[rows], halted[rows] = z[done], index, True
                 alive = alive & ~done
                 if int(alive.sum()) <= SWEEP * len(alive):
-                    z, valid, running, settled = _sweep(alive, z, valid, running, settled)
+                    z, valid, running, settled = self._sweep(alive, z, valid, running, settled)
                     watched, alive = None, alive[alive]
             if max_layers is None and index >= WATCH_FROM and len(running):
                 self._refuse_endless(index, z, watched, alive, running)
@@ -123,15 +123,14 @@ class UniversalEncoder(nn.Module):
                 f"layer {index}; give max_layers to stop it"
             )
 
-
-def _sweep(
-    alive: Tensor, z: Tensor, valid: Tensor, running: Tensor, settled: Settled
-) -> tuple[Tensor, Tensor, Tensor, Settled]:
-    """Only the rows that still run, without the padding that none of them needs."""
-    valid = valid[alive]
-    longest = int(valid.sum(-1).max()) if len(valid) else 0
-    kept = keep_rows(settled, alive, longest)
-    return z[alive][:, :longest].contiguous(), valid[:, :longest], running[alive], kept
+    def _sweep(
+        self, alive: Tensor, z: Tensor, valid: Tensor, running: Tensor, settled: Settled
+    ) -> tuple[Tensor, Tensor, Tensor, Settled]:
+        """Only the rows that still run, without the padding that none of them needs."""
+        valid = valid[alive]
+        longest = int(valid.sum(-1).max()) if len(valid) else 0
+        kept = self.attention.keep(settled, alive, longest)
+        return z[alive][:, :longest].contiguous(), valid[:, :longest], running[alive], kept
 
 
 def _written(weights: Weights) -> Tensor:
