@@ -1,8 +1,11 @@
-"""One set of hypothesis settings for every test; `HYPOTHESIS_PROFILE=deep` looks harder."""
+"""Shapes are checked while tests run; `HYPOTHESIS_PROFILE=deep` looks harder for counterexamples."""
 
 import os
 
 from hypothesis import HealthCheck, settings
+from jaxtyping import install_import_hook
+
+install_import_hook("espalier.nets", "beartype.beartype")
 
 settings.register_profile(
     "ci",

@@ -265,11 +265,9 @@ def test_an_almost_unanimous_average_is_not_mistaken_for_a_value() -> None:
     for length in (2, 100, 3000):
         nearly, fully = [1] * (length - 1) + [0], [1] * length
         assert es.verify(program, [nearly, fully], model=model, max_layers=3).ok
-        features = model.encoder.feedforward.expansion(
-            model.encoder.attention(
-                model.encoder.embed(torch.tensor([nearly])), torch.ones(1, length, dtype=torch.bool)
-            )
-        )
+        everywhere = torch.ones(1, length, dtype=torch.bool)
+        z = model.encoder.attention(model.encoder.embed(torch.tensor([nearly])), everywhere)
+        features = model.encoder.feedforward.expansion(z[0])
         assert not features.any()
 
 
