@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.table import Table
 
 from espalier import __version__
 from espalier.storage import write_text
@@ -55,14 +53,11 @@ def peak_memory_mb() -> float:
 def report(name: str, rows: Sequence[dict[str, Any]]) -> None:
     """Print the rows as a table and write them, with the machine, to results/NAME.json."""
     where = machine()
-    table = Table(
-        title=f"{name}: {where['cpu']}, {where['threads']} threads, torch {where['torch']}"
-    )
-    for column in rows[0]:
-        table.add_column(column, justify="left" if isinstance(rows[0][column], str) else "right")
-    for row in rows:
-        table.add_row(*(_shown(value) for value in row.values()))
-    Console(width=160).print(table)
+    print(f"{name}: {where['cpu']}, {where['threads']} threads, torch {where['torch']}")
+    cells = [list(rows[0]), *([_shown(value) for value in row.values()] for row in rows)]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(cells[0]))]
+    for line in cells:
+        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
     RESULTS.mkdir(exist_ok=True)
     write_text(
         RESULTS / f"{name}.json", json.dumps({"machine": where, "rows": list(rows)}, indent=1)
