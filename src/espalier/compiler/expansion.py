@@ -97,7 +97,7 @@ def check_numbers(program: Program, dtype: torch.dtype) -> None:
                 raise CompileError(
                     f"variable {name!r} may hold {value:g}, too large for {dtype}; rescale it"
                 )
-        if _is_read(program, name):
+        if name in program.read or name in program.heads:
             _check_resolution(name, spec, dtype)
 
 
@@ -113,10 +113,6 @@ def held_numbers(program: Program, name: str) -> list[float]:
         case ByInput(table) | ByPosition(table):
             pass
     return [float(value) for value in table if not isinstance(value, frozenset)] + [*spec.values]
-
-
-def _is_read(program: Program, name: str) -> bool:
-    return any(atom.variable == name for rule in program.rules for atom in rule.antecedent)
 
 
 def _check_resolution(name: str, spec: Numerical, dtype: torch.dtype) -> None:

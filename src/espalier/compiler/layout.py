@@ -134,14 +134,8 @@ def _needs_one(program: Program) -> bool:
 
 def _needs_expansion(program: Program, name: str) -> bool:
     """Whether rules read `name` and its residual dimensions are not one-hot already."""
-    spec = program.specs[name]
-    if isinstance(spec, Categorical):
-        if name not in program.heads or not averages(program, program.heads[name]):
-            return False
-        return any(
-            atom.variable == name
-            for rule in program.rules
-            if not rule.is_reset
-            for atom in rule.antecedent
-        )
-    return any(atom.variable == name for rule in program.rules for atom in rule.antecedent)
+    if isinstance(program.specs[name], Categorical):
+        head = program.heads.get(name)
+        return head is not None and name in program.read and averages(program, head)
+    # The reset of a numerical head reads its bucket too.
+    return name in program.read or name in program.heads

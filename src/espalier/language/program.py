@@ -48,6 +48,18 @@ class Program:
         """Every variable by name, the outputs of heads last."""
         return all_variables(self.variables, self.heads)
 
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """The variables that some rule writes, resets aside."""
+        return frozenset(rule.output for rule in self.rules if not rule.is_reset)
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The variables that some rule reads, resets aside."""
+        return frozenset(
+            atom.variable for rule in self.rules if not rule.is_reset for atom in rule.antecedent
+        )
+
     @property
     def output(self) -> Categorical:
         """The output variable."""
