@@ -1,4 +1,4 @@
-"""Shapes are checked while tests run; `HYPOTHESIS_PROFILE=deep` looks harder for counterexamples."""
+"""Shapes are checked while tests run; `HYPOTHESIS_PROFILE=deep` looks harder for failures."""
 
 import os
 

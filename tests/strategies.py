@@ -144,7 +144,7 @@ def random_variables(dice: Dice, input_range: int, position_range: int | None) -
         values = random_buckets(dice)
         pool = [eighth / 8 for eighth in range(-24, 25)] if dice.chance(40) else values
         specs[f"n{number}"] = numerical_var(values, **start(lambda pool=pool: dice.pick(pool)))
-    if dice.chance(50):
+    if dice.chance(65):
         subsets = [frozenset(n for n in range(size) if bits >> n & 1) for bits in range(1 << size)]
         sets = dice.some(subsets, least=1, most=4)
         specs["s0"] = set_var(sets, size, **start(lambda: dice.pick(sets)))
@@ -196,7 +196,7 @@ def random_head(dice: Dice, specs: Specs) -> Head:
         if not isinstance(spec, Numerical) and spec.size == specs[key].size
     ]
     sets = [name for name in queries if isinstance(specs[name], SetValued)]
-    query = dice.pick([key, *queries, *sets])
+    query = dice.pick([key, *queries, *sets * 3])
     offsets = dice.some([0, -1, 1, -2, 2, -3, 3, -9, 9], least=1, most=4)
     return qkv(query, key, value, offsets if dice.chance(40) else None, output_spec=output)
 

@@ -64,9 +64,10 @@ def test_sparse_tables_answer_as_dense_ones(program):
         assert_tables_answer_as_the_rules(program)
 
 
-def test_assignments_far_apart_are_never_taken_for_each_other():
+@pytest.mark.parametrize("base", [1000, 1001], ids=["codes", "codes and null"])
+def test_assignments_far_apart_are_never_taken_for_each_other(base):
     # Read as the digits of one number, these two assignments differ by exactly 2**64.
-    digits = [2**64 // 1000**place % 1000 for place in range(7)]
+    digits = [2**64 // base**place % base for place in range(7)]
     program = program_spec(
         {
             f"x{place}": var(1000, input_init_fn=lambda token, digit=digit: token * digit)
