@@ -1,0 +1,1 @@
+"""One loop for every model; many models at once; checkpoints."""

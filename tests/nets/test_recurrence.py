@@ -1,0 +1,69 @@
+import pytest
+import torch
+from torch.testing import assert_close
+
+from espalier.nets import members
+from espalier.nets.lstm import Shape, language_model
+from espalier.nets.recurrence import _Plain, recur
+
+
+def test_the_derivative_written_out_is_the_derivative():
+    torch.manual_seed(0)
+    sizes = [(2, 3, 2, 12), (2, 12, 3), (2, 2, 3), (2, 2, 3)]
+    leaves = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
+    assert torch.autograd.gradcheck(_Plain.apply, leaves)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("tied", [False, True])
+def test_members_read_as_nn_lstm_does(layers, tied):
+    models = [
+        language_model(vocabulary_size=11, hidden=5, layers=layers, tied=tied, seed=seed).double()
+        for seed in range(3)
+    ]
+    weights = members.stack(models)
+    tokens = torch.randint(11, (3, 7, 4))
+    state = members.initial_state(weights, models[0].shape, 4)
+    hidden, (last, cell) = members.read(weights, tokens, state)
+    logits = members.decode(weights, hidden.flatten(1, 2)).unflatten(1, (7, 4))
+    for e, model in enumerate(models):
+        own, (own_last, own_cell) = model(tokens[e].T)
+        assert_close(logits[e].transpose(0, 1), own)
+        assert_close(last[:, e], own_last)
+        assert_close(cell[:, e], own_cell)
+
+
+def test_the_loss_by_member_and_its_derivative_are_cross_entropy():
+    torch.manual_seed(1)
+    logits = torch.randn(3, 6, 5, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(5, (3, 6))
+    losses = members.mean_losses(logits, targets)
+    plain = [torch.nn.functional.cross_entropy(x, y) for x, y in zip(logits, targets, strict=True)]
+    assert_close(losses, torch.stack(plain))
+    assert torch.autograd.gradcheck(lambda x: members.mean_losses(x, targets), [logits])
+
+
+def test_looking_up_and_its_derivative_are_an_embedding():
+    torch.manual_seed(2)
+    table = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
+    tokens = torch.randint(5, (2, 4, 3))
+    assert_close(members._Lookup.apply(table, tokens)[1], table[1][tokens[1]])
+    assert torch.autograd.gradcheck(lambda x: members._Lookup.apply(x, tokens), [table])
+
+
+def test_no_steps_between_members():
+    """A member's result does not depend on who trains beside it."""
+    weights = members.stack([language_model(vocabulary_size=7, hidden=4, seed=s) for s in (0, 1)])
+    tokens = torch.randint(7, (2, 5, 2))
+    shape = Shape(7, 4)
+    both, _ = members.read(weights, tokens, members.initial_state(weights, shape, 2))
+    one = {name: tensor[1:] for name, tensor in weights.items()}
+    single, _ = members.read(one, tokens[1:], members.initial_state(one, shape, 2))
+    assert_close(both[1:], single)
+
+
+def test_recurring_over_one_step_keeps_the_state():
+    zeros = torch.zeros(1, 1, 1, 8), torch.zeros(1, 8, 2)
+    hidden, cell = recur(*zeros, (torch.zeros(1, 1, 2), torch.ones(1, 1, 2)))
+    assert_close(cell, torch.full((1, 1, 2), 0.5))
+    assert_close(hidden[:, 0], torch.full((1, 1, 2), 0.5 * torch.tanh(torch.tensor(0.5)).item()))

@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+import torch
+from torch.testing import assert_close
+
+from espalier.errors import ModelError
+from espalier.nets.lstm import language_model
+from espalier.training.alone import Alone
+from espalier.training.ensemble import Ensemble, Member
+from espalier.training.measures import TextLoss
+from espalier.training.recipe import Recipe
+
+CPU = torch.device("cpu")
+
+
+def team_of(count, **sizes):
+    shape = {"vocabulary_size": 13, "hidden": 6} | sizes
+    return [Member(f"m{s}", language_model(seed=s, **shape), s) for s in range(count)]
+
+
+def streams_of(count, steps=9, batch=3, window=5):
+    rng = np.random.default_rng(0)
+    return torch.from_numpy(rng.integers(13, size=(count, steps * window + 1, batch)))
+
+
+@pytest.mark.parametrize("sizes", [{}, {"layers": 2}, {"tied": True}, {"embedding": 4}])
+def test_each_member_equals_training_it_alone(sizes):
+    recipe = Recipe(epochs=2, window=5, batch=3)
+    held_out = TextLoss.of(np.arange(120) % 13, CPU)
+    streams = streams_of(3)
+    together = Ensemble(team_of(3, **sizes), streams, recipe, measure=held_out, device=CPU)
+    together.advance(14)
+    rows = together.measure()
+    for e, one in enumerate(team_of(3, **sizes)):
+        alone = Alone(one.model, streams[e], recipe, measure=held_out, device=CPU, name=one.name)
+        alone.advance(14)
+        assert_close(
+            torch.tensor(list(rows[e].values())[1:]),
+            torch.tensor(list(alone.measure()[0].values())[1:]),
+            rtol=1e-4,
+            atol=1e-5,
+        )
+        for name, parameter in alone.model.named_parameters():
+            assert_close(together.weights[name][e], parameter, rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_of_a_member_does_not_depend_on_the_others():
+    recipe = Recipe(window=5, batch=3)
+    held_out = TextLoss.of(np.arange(120) % 13, CPU)
+    streams = streams_of(3)
+    together = Ensemble(team_of(3, dropout=0.4), streams, recipe, measure=held_out, device=CPU)
+    single = Ensemble(
+        team_of(3, dropout=0.4)[2:], streams[2:], recipe, measure=held_out, device=CPU
+    )
+    together.advance(12)
+    single.advance(12)
+    for name, tensor in single.weights.items():
+        assert_close(together.weights[name][2:], tensor, rtol=1e-4, atol=1e-5)
+
+
+def test_a_clipped_step_moves_each_member_by_the_clip_at_most():
+    recipe = Recipe(window=5, batch=3, clip=0.01, learning_rate=2.0)
+    held_out = TextLoss.of(np.arange(120) % 13, CPU)
+    learner = Ensemble(team_of(3), streams_of(3), recipe, measure=held_out, device=CPU)
+    before = {name: tensor.detach().clone() for name, tensor in learner.weights.items()}
+    learner.advance(1)
+    moved = sum(
+        (learner.weights[name].detach() - before[name]).flatten(1).square().sum(1)
+        for name in before
+    ).sqrt()
+    assert_close(moved, torch.full((3,), 0.02), rtol=1e-3, atol=0)
+
+
+def test_members_anneal_by_their_own_validation_loss():
+    recipe = Recipe(window=5, batch=3, anneal=4.0)
+    held_out = TextLoss.of(np.arange(120) % 13, CPU)
+    learner = Ensemble(team_of(2), streams_of(2), recipe, measure=held_out, device=CPU)
+    learner.end_epoch([{"valid_loss": 3.0}, {"valid_loss": 3.0}])
+    learner.end_epoch([{"valid_loss": 2.0}, {"valid_loss": float("nan")}])
+    assert learner.tracked.rate.tolist() == [1.0, 0.25]
+
+
+def test_refusals():
+    held_out = TextLoss.of(np.arange(120) % 13, CPU)
+    given = {"measure": held_out, "device": CPU}
+    recipe = Recipe(window=5, batch=3)
+    with pytest.raises(ModelError, match="2 members were given 3 streams"):
+        Ensemble(team_of(2), streams_of(3), recipe, **given)
+    with pytest.raises(ModelError, match="given twice: m0"):
+        Ensemble([team_of(1)[0]] * 2, streams_of(2), recipe, **given)
+    with pytest.raises(ModelError, match="holds token 99"):
+        Ensemble(team_of(1), streams_of(1).fill_(99), recipe, **given)
