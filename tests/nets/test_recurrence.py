@@ -67,3 +67,17 @@ def test_recurring_over_one_step_keeps_the_state():
     hidden, cell = recur(*zeros, (torch.zeros(1, 1, 2), torch.ones(1, 1, 2)))
     assert_close(cell, torch.full((1, 1, 2), 0.5))
     assert_close(hidden[:, 0], torch.full((1, 1, 2), 0.5 * torch.tanh(torch.tensor(0.5)).item()))
+
+
+def test_aligned_logits_have_the_same_loss_and_derivative():
+    models = [language_model(vocabulary_size=11, hidden=5, seed=s).double() for s in range(2)]
+    weights = {name: w.requires_grad_() for name, w in members.stack(models).items()}
+    hidden, targets = torch.randn(2, 6, 5, dtype=torch.float64), torch.randint(11, (2, 6))
+    leaves = [weights["decoder.weight"], weights["decoder.bias"]]
+    found = []
+    for decode in (members.decode, members.decode_aligned):
+        logits = decode(weights, hidden)
+        losses = members.mean_losses(logits, targets)
+        found.append([losses, *torch.autograd.grad(losses.sum(), leaves)])
+    assert logits.shape == (2, 6, 16)
+    assert_close(found[0], found[1])

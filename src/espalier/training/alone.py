@@ -56,6 +56,11 @@ class Alone:
         """Whole windows in a row."""
         return (self.stream.shape[1] - 1) // self.recipe.window
 
+    @property
+    def finished(self) -> bool:
+        """Whether annealing has come to its end."""
+        return self.tracked.finished
+
     def advance(self, steps: int) -> None:
         """Take steps; the hidden state starts from zero at the head of the data."""
         self.model.train()

@@ -75,6 +75,11 @@ class Ensemble:
         """Whole windows in a row."""
         return (self.streams.shape[1] - 1) // self.recipe.window
 
+    @property
+    def finished(self) -> bool:
+        """Whether annealing has come to its end."""
+        return self.tracked.finished
+
     def advance(self, steps: int) -> None:
         """Take steps; the hidden state starts from zero at the head of the data."""
         with precise(self.recipe.precision):
@@ -98,7 +103,8 @@ class Ensemble:
         hidden, (last, cell) = members.read(
             self.weights, tokens[:, :-1], (self.hidden, self.cell), noise=noise
         )
-        logits = members.decode(self.weights, hidden.flatten(1, 2))
+        decode = members.decode_aligned if self.device.type == "cuda" else members.decode
+        logits = decode(self.weights, hidden.flatten(1, 2))
         losses = members.mean_losses(logits, tokens[:, 1:].flatten(1, 2))
         gradients = torch.autograd.grad(losses.sum(), list(self.weights.values()))
         with torch.no_grad():

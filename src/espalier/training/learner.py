@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
 Row = dict[str, float | int | str]
@@ -22,6 +23,8 @@ class Snapshot:
 class Learner(Protocol):
     """Something that takes steps and can be stopped, stored and gone on with exactly."""
 
+    device: torch.device
+
     @property
     def step(self) -> int:
         """Steps taken so far."""
@@ -29,6 +32,10 @@ class Learner(Protocol):
     @property
     def steps_per_epoch(self) -> int:
         """Steps after which the data begins anew."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether further steps are not worth taking."""
 
     def advance(self, steps: int) -> None:
         """Take that many steps, and wait until they are done."""

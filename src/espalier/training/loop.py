@@ -29,7 +29,7 @@ class Plan:
 
     epochs: int
     keep: tuple[Schedule, ...] = (EveryEpoch(),)
-    save_seconds: float = 120.0
+    save_seconds: float = 30.0
     slice_seconds: float = 0.5  # steps between two looks at the clock, in time
 
 
@@ -55,6 +55,8 @@ def train(
         if learner.step == 0 and 0 in kept and folder is not None:
             folder.save_checkpoint("step-0", learner.snapshot())
         for stop in sorted(stop for stop in kept | ends if stop > learner.step):
+            if learner.finished:
+                break
             if not pace.reach(stop, interrupted):
                 raise Interrupted(_saved_message(learner, total, folder))
             new = _measure(learner, stop)
@@ -62,6 +64,7 @@ def train(
                 learner.end_epoch(new)
             rows += new
             _keep(learner, folder, new, checkpoint=stop in kept)
+            pace.save_if_due(last=stop == total or learner.finished)
             if also is not None:
                 also({"step": stop, "epoch": stop / learner.steps_per_epoch})
             pace.tell(new)
@@ -97,14 +100,13 @@ def _measure(learner: Learner, step: int) -> list[Row]:
 
 
 def _keep(learner: Learner, folder: RunFolder | None, rows: list[Row], *, checkpoint: bool) -> None:
-    """Rows first, the resume point last: a kill in between repeats work but loses none."""
+    """Rows and weights first, the resume point after them: a kill repeats work, but loses none."""
     if folder is None:
         return
     folder.append_rows(rows)
     if checkpoint:
         name = checkpoint_name(learner.step, learner.steps_per_epoch)
         folder.save_checkpoint(name, learner.snapshot())
-    folder.save_resume(learner.state(), learner.step)
 
 
 def _saved_message(learner: Learner, total: int, folder: RunFolder | None) -> str:
@@ -141,8 +143,7 @@ class _Pace:
             self.slice = max(1, min(2 * self.slice, fitting))
             if self.learner.step < stop:
                 self.tell([])
-                if time.monotonic() - self.saved > self.plan.save_seconds:
-                    self._save()
+                self.save_if_due()
         return True
 
     def tell(self, rows: list[Row]) -> None:
@@ -151,6 +152,11 @@ class _Pace:
         seconds = time.monotonic() - self.began
         per_epoch, taken = self.learner.steps_per_epoch, step - self.first
         self.report(Moment(step, self.total, per_epoch, seconds, taken, tuple(rows)))
+
+    def save_if_due(self, *, last: bool = False) -> None:
+        """Save the point to resume from, now and then and at the end."""
+        if last or time.monotonic() - self.saved >= self.plan.save_seconds:
+            self._save()
 
     def _save(self) -> None:
         if self.folder is not None:

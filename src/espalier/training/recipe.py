@@ -16,7 +16,8 @@ class Recipe:
 
     lstms-compose-bottom-up, 4.1: learning rate 1 throughout, gradients clipped at 0.25. Where
     `anneal` is above 1, the learning rate is divided by it after an epoch whose validation loss
-    is no better than the best. `precision` concerns products on CUDA only.
+    is no better than the best, and training ends early once it is below `smallest_rate`.
+    `precision` concerns products on CUDA only.
     """
 
     epochs: int = 50
@@ -25,6 +26,7 @@ class Recipe:
     batch: int = 20
     window: int = 35
     anneal: float = 1.0
+    smallest_rate: float = 0.0
     precision: Precision = "tf32"
 
     def __post_init__(self) -> None:

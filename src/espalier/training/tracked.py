@@ -48,6 +48,11 @@ class Tracked:
         self.rate.div_(divisor.to(self.rate))
         self.best = torch.where(worse, self.best, losses)
 
+    @property
+    def finished(self) -> bool:
+        """Whether every member's rate has fallen below the smallest that is worth training at."""
+        return bool((self.rate < self.recipe.smallest_rate).all())
+
     def state(self) -> dict[str, Tensor]:
         """Copies of everything tracked, on the CPU."""
         return {
@@ -65,8 +70,8 @@ class Tracked:
         self.best = state["best"].clone()
 
 
-def clip_scales(gradients: Sequence[Float[Tensor, E * any]], limit: float) -> Float[Tensor, " E"]:
-    """What each member's gradients are multiplied by, so that their norm is at most `limit`."""
+def clip_scales(gradients: Sequence[Tensor], limit: float) -> Float[Tensor, " E"]:
+    """What each member's gradients, (E, ...), are multiplied by so that their norm is `limit`."""
     squares = [torch.linalg.vector_norm(g.flatten(1), dim=1).square() for g in gradients]
     norms = torch.stack(squares).sum(0).sqrt()
     return (limit / (norms + 1e-6)).clamp(max=1.0)
