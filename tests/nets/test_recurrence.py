@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from espalier.nets import members
+from espalier.nets import members, recurrence
 from espalier.nets.lstm import Shape, language_model
 from espalier.nets.recurrence import _Plain, recur
 
@@ -81,3 +81,36 @@ def test_aligned_logits_have_the_same_loss_and_derivative():
         found.append([losses, *torch.autograd.grad(losses.sum(), leaves)])
     assert logits.shape == (2, 6, 16)
     assert_close(found[0], found[1])
+
+
+def test_the_fused_path_equals_the_plain_one(monkeypatch):
+    """The kernels run on CUDA only; their documentation in code lets the rest be tested here."""
+
+    def cell(from_input, from_hidden, before):
+        i, f, g, o = (from_input + from_hidden).chunk(4, dim=-1)
+        i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+        after = f * before + i * g
+        return o * after.tanh(), after, torch.cat([i, f, g, o], dim=-1)
+
+    def backward(to_hidden, to_cell, before, after, gates):
+        i, f, g, o = gates.chunk(4, dim=-1)
+        to_cell = to_cell + to_hidden * o * (1 - after.tanh() ** 2)
+        slopes = [
+            to_cell * g * i * (1 - i),
+            to_cell * before * f * (1 - f),
+            to_cell * i * (1 - g**2),
+            to_hidden * after.tanh() * o * (1 - o),
+        ]
+        return torch.cat(slopes, dim=-1), to_cell * f
+
+    monkeypatch.setattr(recurrence, "_cell", cell)
+    monkeypatch.setattr(recurrence, "_cell_backward", backward)
+    for members_, steps in ((1, 4), (3, 4), (2, 1)):
+        sizes = [(members_, steps, 2, 12), (members_, 12, 3), (members_, 2, 3), (members_, 2, 3)]
+        leaves = [torch.randn(size, dtype=torch.float64, requires_grad=True) for size in sizes]
+        found = []
+        for function in (recurrence._Plain, recurrence._Fused):
+            hiddens, last = function.apply(*leaves)
+            loss = hiddens.sin().sum() + last.square().sum()
+            found.append([hiddens, last, *torch.autograd.grad(loss, leaves)])
+        assert_close(found[0], found[1])

@@ -135,18 +135,23 @@ class _Lookup(torch.autograd.Function):
 
 
 class _Loss(torch.autograd.Function):
-    """Mean cross-entropy by member, the softmax kept for the derivative: one pass of exp."""
+    """Mean cross-entropy by member. The softmax is taken once and kept for the derivative.
+
+    The logarithm of its divisor is read off the largest entry, which is at least 1/V and so far
+    from zero: log sum exp(x) = max x - log max softmax(x).
+    """
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, targets: Tensor) -> Tensor:
-        scores = torch.log_softmax(logits, dim=-1)
-        ctx.save_for_backward(scores, targets)
-        return -scores.gather(-1, targets.unsqueeze(-1)).squeeze(-1).mean(-1)
+        shares = torch.softmax(logits, dim=-1)
+        ctx.save_for_backward(shares, targets)
+        divisors = logits.amax(-1) - shares.amax(-1).log()
+        return (divisors - logits.gather(-1, targets.unsqueeze(-1)).squeeze(-1)).mean(-1)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        scores, targets = ctx.saved_tensors
-        slopes = scores.exp()
-        ones = slopes.new_full((1, 1, 1), -1.0).expand(*targets.shape, 1)
-        slopes.scatter_add_(-1, targets.unsqueeze(-1), ones)
-        return slopes.mul_((grads[0] / targets.shape[1]).view(-1, 1, 1)), None
+        shares, targets = ctx.saved_tensors
+        scales = (grads[0] / targets.shape[1]).view(-1, 1, 1)
+        slopes = shares * scales
+        slopes.scatter_add_(-1, targets.unsqueeze(-1), -scales.expand(*targets.shape, 1))
+        return slopes, None

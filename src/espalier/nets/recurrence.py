@@ -52,6 +52,22 @@ def fused_cell_works() -> bool:
     return all(torch.allclose(plain, fused, rtol=1e-2, atol=1e-2) for plain, fused in pairs)
 
 
+def _cell(from_input: Tensor, from_hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Hidden state, cell state and activated gates, (rows, ...), in one kernel."""
+    found: tuple[Tensor, Tensor, Tensor]
+    found = torch.ops.aten._thnn_fused_lstm_cell(from_input, from_hidden, cell)
+    return found
+
+
+def _cell_backward(
+    to_hidden: Tensor, to_cell: Tensor, before: Tensor, after: Tensor, gates: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What goes to the gates and to the cell state before, in one kernel."""
+    backward = torch.ops.aten._thnn_fused_lstm_cell_backward_impl
+    slopes, to_before, _ = backward(to_hidden, to_cell, before, after, gates, False)
+    return slopes, to_before
+
+
 class _Plain(torch.autograd.Function):
     """Any device and type: in-place elementwise operations on preallocated steps."""
 
@@ -63,7 +79,7 @@ class _Plain(torch.autograd.Function):
         hiddens = projected.new_empty(members, steps + 1, batch, units)
         cells, squashed = torch.empty_like(hiddens), torch.empty_like(hiddens)
         hiddens[:, 0], cells[:, 0] = hidden, cell
-        weights = recurrent.transpose(1, 2)
+        weights = recurrent.transpose(1, 2).contiguous()  # read N times: 4 times as fast on a CPU
         for t in range(steps):
             now = torch.baddbmm(projected[:, t], hiddens[:, t], weights)
             gates[:, t] = now
@@ -114,7 +130,7 @@ class _Fused(torch.autograd.Function):
         rows, hiddens, cells = [], [], [cell.contiguous()]
         for now in steps:
             past = torch.bmm(hidden, weights)
-            hidden, cell, gates = torch.ops.aten._thnn_fused_lstm_cell(
+            hidden, cell, gates = _cell(
                 now.flatten(0, 1), past.flatten(0, 1), cells[-1].flatten(0, 1)
             )
             hidden, cell = hidden.view_as(first), cell.view_as(first)
@@ -135,9 +151,9 @@ class _Fused(torch.autograd.Function):
         shape = to_cell.shape
         to_cell, slopes = to_cell.contiguous().flatten(0, 1), []
         for t in reversed(range(steps)):
-            slope, to_cell, _ = torch.ops.aten._thnn_fused_lstm_cell_backward_impl(
+            slope, to_cell = _cell_backward(
                 incoming[t].flatten(0, 1), to_cell, cells[t].flatten(0, 1),
-                cells[t + 1].flatten(0, 1), rows[t], False,
+                cells[t + 1].flatten(0, 1), rows[t],
             )  # fmt: skip
             slopes.append(slope.view(*shape[:2], -1))
             if t:  # added in place by the product itself: no kernel of its own
