@@ -212,7 +212,7 @@ def _refuse_impossible(config: ScaffoldConfig) -> None:
     if needed > config.tokens:
         copied = f" + {config.scaffolds:,} scaffolds x {config.copies:,} copies x {k}"
         raise DataError(
-            f"a {config.setting} corpus of scaffold length {k} does not fit: {n:,} rules x "
+            f"the {config.setting} corpus of scaffold length {k} does not fit: {n:,} rules x "
             f"({k} + 2){copied if copies else ''} = {needed:,} tokens, and there are "
             f"{config.tokens:,}; ask for more tokens, fewer copies or a shorter scaffold"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,16 +24,17 @@ def keep_run(
     folder: RunFolder | None,
     about: About,
     report: Report,
+    also: Callable[[Row], None] | None = None,
 ) -> list[Row]:
     """Train as planned; the folder, if any, tells what was done and how it ended."""
     if folder is None:
-        return train(learner, plan, report=report)
+        return train(learner, plan, report=report, also=also)
     kind, config, data = about
     device: torch.device = learner.device
     manifest = open_run(folder, describe_run(kind, config, data=data, device=device))
     began, status = time.monotonic(), "failed"
     try:
-        rows = train(learner, plan, folder=folder, report=report)
+        rows = train(learner, plan, folder=folder, report=report, also=also)
         status = "finished"
     except Interrupted:
         status = "interrupted"

@@ -64,9 +64,9 @@ def train(
                 learner.end_epoch(new)
             rows += new
             _keep(learner, folder, new, checkpoint=stop in kept)
-            pace.save_if_due(last=stop == total or learner.finished)
             if also is not None:
                 also({"step": stop, "epoch": stop / learner.steps_per_epoch})
+            pace.save_if_due(last=stop == total or learner.finished)
             pace.tell(new)
     return rows
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -19,6 +18,7 @@ from espalier.nets.lstm import language_model
 from espalier.training.devices import choose_device
 from espalier.training.ensemble import Ensemble, Member
 from espalier.training.folder import RunFolder
+from espalier.training.gradients import scaffold_gradients
 from espalier.training.kept import keep_run
 from espalier.training.learner import Row
 from espalier.training.loop import Plan
@@ -47,6 +47,7 @@ class ScaffoldRun:
     network: Network = field(default_factory=Network)
     recipe: Recipe = field(default_factory=Recipe)
     keep: str = "epoch"
+    gradients: bool = False  # record gradient magnitudes along the scaffold at every measure
 
     def to_dict(self) -> dict[str, object]:
         """Every setting, nested as it is here."""
@@ -86,7 +87,25 @@ def ensemble(
         folder=folder,
         about=("scaffold", config, _describe_data(corpora)),
         report=report,
+        also=_gradient_recorder(learner, corpora, folder) if runs[0].gradients else None,
     )
+
+
+def _gradient_recorder(
+    learner: Ensemble, corpora: Sequence[ScaffoldCorpus], folder: RunFolder | None
+) -> Callable[[Row], None]:
+    """Appends Appendix C's magnitudes of every member, in domain, to the table `gradients`."""
+    if folder is None:
+        raise ConfigError("gradients are recorded in a run's folder: say where with out=")
+
+    def record(place: Row) -> None:
+        for name, model, corpus in zip(
+            learner.tracked.names, learner.models(), corpora, strict=True
+        ):
+            rows = scaffold_gradients(model.to(learner.device), corpus.in_domain)
+            folder.append_rows((place | {"member": name} | row for row in rows), "gradients")
+
+    return record
 
 
 def scaffold_learner(
@@ -114,19 +133,28 @@ def scaffold_learner(
 
 
 def _describe_data(corpora: Sequence[ScaffoldCorpus]) -> dict[str, object]:
-    """The digest of all corpora and the true counts of each."""
-    began = time.monotonic()
-    digests = [corpus.digest for corpus in corpora]
+    """Digests and true counts of the corpora; a corpus that is not what it claims is refused."""
     counts = {corpus.config.name: count_scaffolds(corpus).to_dict() for corpus in corpora}
-    whole = hashlib.sha256("".join(digests).encode()).hexdigest()
-    seconds = round(time.monotonic() - began, 3)
-    return {"sha256": whole, "counts": counts, "seconds_to_count": seconds}
+    digests = {corpus.config.name: corpus.digest for corpus in corpora}
+    return data_of(digests, list(digests), counts)
+
+
+def data_of(
+    digests: dict[str, str], names: Sequence[str], counts: dict[str, dict[str, int]]
+) -> dict[str, object]:
+    """What a manifest says of the corpora of these members; the digest covers them in order."""
+    whole = hashlib.sha256("".join(digests[name] for name in names).encode()).hexdigest()
+    return {
+        "sha256": whole,
+        "corpora": {name: digests[name] for name in names},
+        "counts": {name: counts[name] for name in names},
+    }
 
 
 def _refuse_different(runs: Sequence[ScaffoldRun]) -> None:
     if not runs:
         raise ConfigError("an ensemble needs at least one run")
-    for name in ("network", "recipe", "keep"):
+    for name in ("network", "recipe", "keep", "gradients"):
         if len({str(getattr(run, name)) for run in runs}) > 1:
             raise ConfigError(
                 f"members of one ensemble must share their {name}, but these differ; "
