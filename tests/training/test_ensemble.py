@@ -1,12 +1,17 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
 
 from espalier.errors import ModelError
+from espalier.nets.files import load_language_model
 from espalier.nets.lstm import language_model
+from espalier.nets.noise import Noise
 from espalier.training.alone import Alone
 from espalier.training.ensemble import Ensemble, Member
+from espalier.training.folder import RunFolder
 from espalier.training.measures import TextLoss
 from espalier.training.recipe import Recipe
 
@@ -56,6 +61,48 @@ def test_dropout_of_a_member_does_not_depend_on_the_others():
     single.advance(12)
     for name, tensor in single.weights.items():
         assert_close(together.weights[name][2:], tensor, rtol=1e-4, atol=1e-5)
+
+
+def test_members_may_differ_in_dropout(tmp_path):
+    recipe = Recipe(window=5, batch=3)
+    held_out = TextLoss.of(np.arange(120) % 13, CPU)
+    given = {"measure": held_out, "device": CPU}
+    streams = streams_of(2)
+    team = [team_of(1)[0], replace(team_of(2, dropout=0.5)[1])]
+    together = Ensemble(team, streams, recipe, **given)
+    plain = Ensemble(team_of(1), streams[:1], recipe, **given)
+    together.advance(12)
+    plain.advance(12)
+    for name, tensor in plain.weights.items():
+        assert_close(together.weights[name][:1], tensor, rtol=1e-4, atol=1e-5)
+    RunFolder.create(tmp_path).save_checkpoint("epoch-1", together.snapshot())
+    assert load_language_model(tmp_path, member="m1").shape.dropout == 0.5
+    assert load_language_model(tmp_path, member="m0").shape.dropout == 0.0
+
+
+def test_dropout_keeps_the_mean_and_drops_its_share():
+    rates = torch.tensor([0.0, 0.25, 0.6])
+    noise = Noise(rates, torch.arange(3), torch.tensor(7))
+    values = torch.ones(3, 40, 20, 50)
+    dropped = noise.drop(values, 0)
+    share = (dropped == 0).float().flatten(1).mean(1)
+    assert_close(share, rates, rtol=0, atol=0.01)
+    assert_close(dropped.flatten(1).mean(1), torch.ones(3), rtol=0, atol=0.02)
+    assert torch.equal(dropped, noise.drop(values, 0))
+    assert not torch.equal(dropped, noise.drop(values, 1))
+    later = Noise(rates, torch.arange(3), torch.tensor(8)).drop(values, 0)
+    assert not torch.equal(dropped, later)
+
+
+def test_the_rate_settles_in_the_last_epochs():
+    recipe = Recipe(window=5, batch=3, anneal=4.0, epochs=6, settle=2)
+    held_out = TextLoss.of(np.arange(120) % 13, CPU)
+    learner = Ensemble(team_of(1), streams_of(1), recipe, measure=held_out, device=CPU)
+    rates = []
+    for epoch in range(1, 7):
+        learner.end_epoch([{"epoch": float(epoch), "valid_loss": 3.0 - epoch / 10}])
+        rates.append(learner.tracked.rate.item())
+    assert rates == pytest.approx([1.0, 1.0, 1.0, 0.1, 0.01, 0.001])
 
 
 def test_a_clipped_step_moves_each_member_by_the_clip_at_most():

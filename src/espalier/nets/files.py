@@ -58,7 +58,14 @@ def load_language_model(
         tensors, metadata = read_tensors(file)
         origin = str(file)
     if "members" in metadata:
-        tensors = _choose_member(tensors, json.loads(metadata["members"]), member, origin)
+        names = json.loads(metadata["members"])
+        index = _choose_member(names, member, origin)
+        tensors = {name: tensor[index].clone() for name, tensor in tensors.items()}
+        if "dropout" in metadata:
+            shape = json.loads(metadata["shape"]) | {
+                "dropout": json.loads(metadata["dropout"])[index]
+            }
+            metadata["shape"] = json.dumps(shape)
     elif member is not None:
         raise ModelError(f"{origin} holds one model, not an ensemble; leave out member={member!r}")
     stored = json.loads(metadata["words"]) if "words" in metadata else None
@@ -154,9 +161,7 @@ def _build(
     return model.eval()
 
 
-def _choose_member(
-    tensors: Tensors, names: Sequence[str], member: str | int | None, origin: str
-) -> Tensors:
+def _choose_member(names: Sequence[str], member: str | int | None, origin: str) -> int:
     if member is None and len(names) == 1:
         member = 0
     if isinstance(member, str) and member in names:
@@ -164,7 +169,7 @@ def _choose_member(
     if not isinstance(member, int) or not 0 <= member < len(names):
         asked = "say which with member=" if member is None else f"none is {member!r}"
         raise ModelError(f"{origin} holds {len(names)} models, {asked}; {nearest(member, names)}")
-    return {name: tensor[member].clone() for name, tensor in tensors.items()}
+    return member
 
 
 def _unpickled(file: Path) -> Tensors:

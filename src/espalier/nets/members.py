@@ -7,6 +7,7 @@ function of (weights, tokens, state); members never see each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -26,10 +27,10 @@ Stacked = tuple[Float[Tensor, "L E B H"], Float[Tensor, "L E B H"]]
 
 
 def stack(models: Sequence[LanguageModel]) -> Weights:
-    """The weights of models of one shape, each with a first axis E; tied weights once."""
+    """The weights of models of one shape, dropout apart, with a first axis E; tied ones once."""
     if not models:
         raise ModelError("no models to stack: give at least one")
-    shapes = {model.shape for model in models}
+    shapes = {replace(model.shape, dropout=0.0) for model in models}
     if len(shapes) > 1:
         found = ", ".join(sorted(map(str, shapes)))
         raise ModelError(f"members must have one shape, but these differ: {found}")

@@ -19,22 +19,21 @@ _GOLDEN = -7046029254386353131  # 0x9e3779b97f4a7c15
 
 @dataclass(frozen=True)
 class Noise:
-    """Masks of one training step for all members: `rate` dropped, the rest scaled up."""
+    """Masks of one training step for all members: a share `rates` dropped, the rest scaled up."""
 
-    rate: float
+    rates: Float[Tensor, " E"]
     seeds: Int[Tensor, " E"]
     step: Int[Tensor, ""]
 
     def drop(self, values: Float[Tensor, "E N B D"], place: int) -> Float[Tensor, "E N B D"]:
         """The values with a share of them set to zero, the rest divided by what is kept."""
-        if self.rate == 0.0:
-            return values
         start = mix(mix(self.seeds + mix(self.seeds.new_full((), place + 1))) + self.step)
         each = torch.arange(values[0].numel(), device=values.device)
         bits = mix(start.unsqueeze(1) + each * _GOLDEN)
         uniform = (bits >> 40) & 0xFFFFFF  # 24 bits: exact in float32
-        kept = uniform >= int(self.rate * 2**24)
-        return values * kept.view_as(values).to(values.dtype) / (1.0 - self.rate)
+        kept = uniform >= (self.rates * 2**24).long().unsqueeze(1)
+        scales = kept.to(values.dtype) / (1.0 - self.rates.to(values.dtype)).unsqueeze(1)
+        return values * scales.view_as(values)
 
 
 def mix(bits: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:

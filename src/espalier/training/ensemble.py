@@ -59,6 +59,8 @@ class Ensemble:
         self.tracked = Tracked(recipe, [one.name for one in team], device)
         self.hidden, self.cell = members.initial_state(stacked, self.shape, streams.shape[2])
         self.hidden, self.cell = self.hidden.to(device), self.cell.to(device)
+        rates = [one.model.shape.dropout for one in team]
+        self.dropout = torch.tensor(rates, device=device) if any(rates) else None
         self.seeds = torch.tensor([one.seed for one in team], device=device)
         self.taken = torch.zeros((), dtype=torch.int64, device=device)  # the graph counts
         self._offsets = torch.arange(recipe.window + 1, device=device)
@@ -99,7 +101,7 @@ class Ensemble:
         """Fetch, read, differentiate, clip, update: everything stays on the device."""
         start = (self.taken % self.steps_per_epoch) * self.recipe.window
         tokens = self.streams.index_select(1, start + self._offsets).long()
-        noise = Noise(self.shape.dropout, self.seeds, self.taken) if self.shape.dropout else None
+        noise = None if self.dropout is None else Noise(self.dropout, self.seeds, self.taken)
         hidden, (last, cell) = members.read(
             self.weights, tokens[:, :-1], (self.hidden, self.cell), noise=noise
         )
@@ -153,8 +155,12 @@ class Ensemble:
         """Stacked weights, named as in one model's state, with the members' names."""
         named = self.weights.items()
         tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in named}
-        names = json.dumps(self.tracked.names)
-        metadata = {"shape": json.dumps(self.shape.to_dict()), "members": names}
+        metadata = {
+            "shape": json.dumps(self.shape.to_dict()),
+            "members": json.dumps(self.tracked.names),
+        }
+        if self.dropout is not None:
+            metadata["dropout"] = json.dumps(self.dropout.tolist())
         if self.vocabulary is not None:
             metadata["words"] = json.dumps(self.vocabulary.words)
         return Snapshot(tensors, metadata)

@@ -17,6 +17,8 @@ from espalier.nets import members
 from espalier.nets.lstm import Shape
 from espalier.nets.members import Weights
 
+GATES_AT_ONCE = 1 << 26  # numbers held for all members and steps of a chunk: 256 MiB
+
 Measure = Callable[[Weights, Shape], list[dict[str, float]]]
 
 
@@ -27,7 +29,6 @@ class CloseProbability:
     tokens: dict[str, Int[Tensor, "E N M"]]
     last: dict[str, Int[Tensor, "E M"]]
     close: int
-    chunk: int = 500
 
     @classmethod
     def of(cls, corpora: Sequence[ScaffoldCorpus], device: torch.device) -> CloseProbability:
@@ -47,8 +48,10 @@ class CloseProbability:
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def _mean(self, weights: Weights, shape: Shape, name: str) -> Float[Tensor, " E"]:
-        tokens = _split(self.tokens[name], self.chunk, 2)
-        lasts = _split(self.last[name], self.chunk, 1)
+        members_, steps, _ = self.tokens[name].shape
+        chunk = max(20, GATES_AT_ONCE // (members_ * steps * 4 * shape.hidden))
+        tokens = _split(self.tokens[name], chunk, 2)
+        lasts = _split(self.last[name], chunk, 1)
         found = [
             close_probabilities(weights, shape, some, at=at, close=self.close)
             for some, at in zip(tokens, lasts, strict=True)

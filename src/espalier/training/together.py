@@ -40,6 +40,7 @@ def split(folder: RunFolder, names: dict[str, Path], configs: dict[str, dict[str
     for file in checkpoints(folder.path):
         tensors, metadata = read_tensors(file)
         members = json.loads(metadata.pop("members"))
+        metadata.pop("dropout", None)  # members of a group share it: it is in the shape
         for index, member in enumerate(members):
             own = {name: tensor[index].clone() for name, tensor in tensors.items()}
             made[member].save_checkpoint(file.stem, Snapshot(own, metadata))

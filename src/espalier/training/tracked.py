@@ -40,6 +40,9 @@ class Tracked:
 
     def anneal(self, rows: Sequence[Row]) -> None:
         """Divide the rate of members whose validation loss is no better than their best."""
+        if self.recipe.settle and int(rows[0]["epoch"]) >= self.recipe.epochs - self.recipe.settle:
+            self.rate.mul_(0.01 ** (1 / self.recipe.settle))
+            return
         if self.recipe.anneal == 1 or "valid_loss" not in rows[0]:
             return
         losses = torch.tensor([float(row["valid_loss"]) for row in rows], dtype=torch.float64)

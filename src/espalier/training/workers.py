@@ -52,7 +52,7 @@ def on_cluster(out: Path, cells: Sequence[Cell], *, address: str) -> None:
     except ImportError as error:
         raise ConfigError("a cluster needs dask: pip install 'espalier[cluster]'") from error
     try:
-        client: Any = Client(address, timeout="10s")  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout="5s")  # type: ignore[no-untyped-call]
     except OSError as error:
         raise ConfigError(f"no dask scheduler answers at {address}: {error}") from error
     with client:
