@@ -21,20 +21,25 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import save
 
+from espalier.data.batches import fold
 from espalier.data.scaffold import ScaffoldConfig
-from espalier.nets.files import read_tensors
+from espalier.data.text import text_corpus
+from espalier.nets import members
+from espalier.nets.files import load_language_model, read_tensors
 from espalier.nets.lstm import language_model
 from espalier.nets.recurrence import fused_cell_works
 from espalier.training.alone import Alone
-from espalier.training.devices import choose_device
+from espalier.training.devices import choose_device, precise
 from espalier.training.ensemble import Ensemble, Member
-from espalier.training.loop import Interrupted
+from espalier.training.folder import RunFolder
+from espalier.training.kept import keep_run
+from espalier.training.loop import Interrupted, Plan
 from espalier.training.measures import TextLoss
 from espalier.training.progress import Lines
 from espalier.training.recipe import Recipe
 from espalier.training.scaffold import Network, ScaffoldRun, ensemble
-from espalier.training.text import TextRun, text_corpus, text_learner, train_text
 
 PART = 15 << 20
 STEPS_PER_EPOCH = 1_428  # 1M tokens in 20 rows, windows of 35
@@ -176,54 +181,78 @@ def scaffold(args: argparse.Namespace, out: Path) -> None:
     for epoch in args.keep_epochs:
         file = folder / f"epoch-{epoch}.safetensors"
         if file.exists():
-            pack(file, out / f"scaffold-epoch-{epoch}.safetensors", members=kept)
+            pack(file, out / f"scaffold-epoch-{epoch}.safetensors", kept)
 
 
 def text(args: argparse.Namespace, out: Path) -> None:
-    """WikiText-2 until it is annealed; the curve, and the best weights in float16."""
-    recipe = replace(TextRun().recipe, epochs=args.epochs, learning_rate=args.rate)
-    recipe = replace(recipe, batch=args.batch, window=args.window)
-    network = Network(hidden=args.hidden, tied=args.tied, dropout=args.dropout)
-    run = TextRun(args.corpus, network=network, recipe=recipe, engine="batched")
-    run = replace(run, engine=faster_engine(run, choose_device(args.device)))
-    folder = Path(args.work) / args.name
+    """WikiText-2 with several rates of dropout as one ensemble; curves, and the best in float16."""
+    device, corpus = choose_device(args.device), text_corpus(args.corpus)
+    recipe = Recipe(learning_rate=args.rate, anneal=4.0, batch=args.batch, window=args.window)
+    if args.seconds:
+        probe = text_ensemble(args, corpus, recipe, device)
+        ms = timed(probe, 50 if device.type == "cuda" else 2)
+        epochs = max(3, int(args.seconds * 0.95e3 / (ms * probe.steps_per_epoch * 1.05)))
+        print(f"{ms:.3f} ms a step of {probe.steps_per_epoch}: {epochs} epochs", flush=True)
+        del probe
+    else:
+        epochs = args.epochs
+    recipe = replace(recipe, epochs=epochs, settle=epochs // 3)
+    learner = text_ensemble(args, corpus, recipe, device)
+    config = {"recipe": recipe.to_dict(), "network": learner.shape.to_dict()}
+    config |= {"dropout": args.dropouts, "data": args.corpus}
+    about = ("text", config, {"sha256": corpus.digest, "words": len(corpus.words)})
+    folder = RunFolder.create(Path(args.work) / args.name)
+    plan = Plan(epochs, save_seconds=600)
     try:
-        train_text(run, out=folder, device=args.device, report=Lines(sys.stdout))
+        keep_run(learner, plan, folder=folder, about=about, report=Members(sys.stdout))
     except Interrupted as error:
         print(error)
-    rows = copy_tables(folder, out, args.name)
+    rows = copy_tables(folder.path, out, args.name)
+    for name in learner.tracked.names:
+        own = [row for row in rows if row["member"] == name]
+        print("best of", name, json.dumps(min(own, key=lambda row: row["valid_loss"])), flush=True)
     best = min(rows, key=lambda row: row["valid_loss"])
-    print("best", json.dumps(best), flush=True)
-    file = folder / f"epoch-{round(best['epoch'])}.safetensors"
-    print("test", json.dumps(test_loss(file, run, choose_device(args.device))), flush=True)
-    if not args.curve_only:
-        pack(file, out / f"{args.name}.safetensors")
+    file = folder.path / f"epoch-{round(best['epoch'])}.safetensors"
+    found = test_loss(file, best["member"], corpus, device)
+    print("test of the best", json.dumps(found), flush=True)
+    (out / f"{args.name}.test.json").write_text(json.dumps(best | found))
+    pack(file, out / f"{args.name}.safetensors", [best["member"]])
 
 
-def faster_engine(run: TextRun, device: torch.device) -> str:
-    corpus = text_corpus(run.data)
-    times = {}
-    for engine in ("alone", "batched"):
-        learner = text_learner(replace(run, engine=engine), corpus, device=device)
-        times[engine] = timed(learner, 50 if device.type == "cuda" else 2)
-        del learner
-    print("ms per step", times, flush=True)
-    return min(times, key=times.get)
+def text_ensemble(args, corpus, recipe: Recipe, device: torch.device) -> Ensemble:
+    team = []
+    for rate in args.dropouts:
+        model = language_model(
+            vocabulary_size=len(corpus.words), hidden=args.hidden, tied=args.tied, dropout=rate,
+            words=corpus.words,
+        )  # fmt: skip
+        team.append(Member(f"dropout-{rate:g}", model))
+    stream = torch.from_numpy(fold(corpus.train, batch=recipe.batch, window=recipe.window))
+    streams = stream.expand(len(team), -1, -1).contiguous()
+    tests = TextLoss.of(corpus.valid, device)
+    return Ensemble(team, streams, recipe, measure=tests, device=device)
 
 
-def test_loss(file: Path, run: TextRun, device: torch.device) -> dict[str, float]:
-    from espalier.nets import members
-    from espalier.nets.files import load_language_model
+class Members(Lines):
+    """Lines that give every member's validation perplexity."""
 
-    model = load_language_model(file)
+    def __call__(self, moment) -> None:
+        if moment.rows:
+            each = "  ".join(f"{r['member']} {r['valid_perplexity']:.2f}" for r in moment.rows)
+            rate = max(r["learning_rate"] for r in moment.rows)
+            epoch = moment.step / moment.steps_per_epoch
+            print(f"epoch {epoch:.0f}  {moment.seconds:.0f} s  rate {rate:.3g}  {each}", flush=True)
+
+
+def test_loss(file: Path, member: str, corpus, device: torch.device) -> dict[str, float]:
+    model = load_language_model(file, member=member)
     weights = {name: tensor.to(device) for name, tensor in members.stack([model]).items()}
-    return TextLoss.of(text_corpus(run.data).test, device, name="test")(weights, model.shape)[0]
+    with precise("tf32"):
+        return TextLoss.of(corpus.test, device, name="test")(weights, model.shape)[0]
 
 
 def copy_tables(folder: Path, out: Path, name: str) -> list[dict]:
     """Manifest and metrics, as they are; lines where there is no pyarrow."""
-    from espalier.training.folder import RunFolder
-
     run = RunFolder(folder)
     rows = run.rows()
     (out / f"{name}.metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -231,17 +260,14 @@ def copy_tables(folder: Path, out: Path, name: str) -> list[dict]:
     return rows
 
 
-def pack(file: Path, target: Path, *, members: list[str] | None = None) -> None:
-    """A checkpoint in float16, some members only; in parts of 15 MiB where it is larger."""
-    from safetensors.torch import save
-
+def pack(file: Path, target: Path, chosen: list[str]) -> None:
+    """Some members of a checkpoint in float16; in parts of 15 MiB where that is larger."""
     tensors, metadata = read_tensors(file)
-    if members is not None:
-        names = json.loads(metadata["members"])
-        index = torch.tensor([names.index(name) for name in members])
-        tensors = {name: tensor[index] for name, tensor in tensors.items()}
-        metadata["members"] = json.dumps(members)
-    halves = {name: tensor.half().contiguous() for name, tensor in tensors.items()}
+    metadata.pop("dropout", None)
+    names = json.loads(metadata["members"])
+    index = torch.tensor([names.index(name) for name in chosen])
+    metadata["members"] = json.dumps(chosen)
+    halves = {name: tensor[index].half().contiguous() for name, tensor in tensors.items()}
     written = save(halves, metadata)
     if len(written) <= PART:
         target.write_bytes(written)
@@ -269,9 +295,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=20.0)
     parser.add_argument("--batch", type=int, default=20)
     parser.add_argument("--window", type=int, default=35)
-    parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--dropouts", type=float, nargs="*", default=[0.0, 0.3, 0.5])
+    parser.add_argument("--seconds", type=float, help="as many epochs as fit")
     parser.add_argument("--tied", action="store_true")
-    parser.add_argument("--curve-only", action="store_true")
     return parser.parse_args()
 
 
