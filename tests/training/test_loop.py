@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from espalier.nets.files import checkpoints, load_language_model
+from espalier.nets.files import checkpoints, load_language_model, read_tensors
 from espalier.nets.lstm import language_model
 from espalier.training.alone import Alone
 from espalier.training.ensemble import Ensemble, Member
@@ -118,6 +119,8 @@ def test_checkpoints_are_kept_as_scheduled_and_load(tmp_path):
         "epoch-3",
     ]
     assert {row["step"] for row in rows} == {1, 2, 4, 5, 8, 16, 24}
+    metadata = read_tensors(tmp_path / "epoch-2.safetensors")[1]
+    assert json.loads(metadata["metrics"]) == [row for row in rows if row["step"] == 16]
     last = load_language_model(tmp_path, member="m1")
     assert torch.equal(last.encoder.weight, learner.weights["encoder.weight"][1].detach())
     assert torch.equal(

@@ -74,7 +74,7 @@ def read(
 def decode(weights: Weights, hidden: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V"]:
     """Logits of each member for any number of its hidden states."""
     matrix = weights.get("decoder.weight", weights["encoder.weight"])
-    return torch.baddbmm(weights["decoder.bias"].unsqueeze(1), hidden, matrix.transpose(1, 2))
+    return torch.bmm(hidden, matrix.transpose(1, 2)).add_(weights["decoder.bias"].unsqueeze(1))
 
 
 def decode_aligned(weights: Weights, hidden: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V8"]:
@@ -87,7 +87,7 @@ def decode_aligned(weights: Weights, hidden: Float[Tensor, "E M H"]) -> Float[Te
     added = -matrix.shape[1] % 8
     bias = functional.pad(weights["decoder.bias"], (0, added), value=NEVER)
     padded = functional.pad(matrix, (0, 0, 0, added))
-    return torch.baddbmm(bias.unsqueeze(1), hidden, padded.transpose(1, 2))
+    return torch.bmm(hidden, padded.transpose(1, 2)).add_(bias.unsqueeze(1))
 
 
 def look_up(
@@ -107,7 +107,7 @@ def mean_losses(logits: Float[Tensor, "E M V"], targets: Int[Tensor, "E M"]) -> 
 def _project(weights: Weights, layer: int, below: Tensor) -> Float[Tensor, "E N B four_H"]:
     bias = weights[f"rnn.bias_ih_l{layer}"] + weights[f"rnn.bias_hh_l{layer}"]
     matrix = weights[f"rnn.weight_ih_l{layer}"].transpose(1, 2)
-    flat = torch.baddbmm(bias.unsqueeze(1), below.flatten(1, 2), matrix)
+    flat = torch.bmm(below.flatten(1, 2), matrix).add_(bias.unsqueeze(1))
     return flat.view(*below.shape[:3], -1)
 
 

@@ -81,8 +81,7 @@ class _Plain(torch.autograd.Function):
         hiddens[:, 0], cells[:, 0] = hidden, cell
         weights = recurrent.transpose(1, 2).contiguous()  # read N times: 4 times as fast on a CPU
         for t in range(steps):
-            now = torch.baddbmm(projected[:, t], hiddens[:, t], weights)
-            gates[:, t] = now
+            torch.add(projected[:, t], torch.bmm(hiddens[:, t], weights), out=gates[:, t])
             i, f, g, o = gates[:, t].chunk(4, dim=-1)
             gates[:, t, :, : 2 * units].sigmoid_()
             g.tanh_()

@@ -1,8 +1,8 @@
 """Many language models trained as one computation, each as if it were alone.
 
 Members have weights, data, clipping, learning rate and dropout of their own; only the kernels
-are shared. On CUDA a whole step, from fetching the tokens to updating the weights, is one
-captured graph that takes nothing from the host.
+are shared, in `training.part`. On CUDA a whole step, from fetching the tokens to updating the
+weights, is one captured graph that takes nothing from the host.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from torch import Tensor
 from espalier.errors import ModelError
 from espalier.nets import members
 from espalier.nets.lstm import LanguageModel
-from espalier.nets.noise import Noise
 from espalier.training.devices import precise
-from espalier.training.graphs import Step, captured
 from espalier.training.learner import Row, Snapshot
 from espalier.training.measures import Measure
+from espalier.training.part import Tensors, divide, run_all
 from espalier.training.recipe import Recipe
-from espalier.training.tracked import Tracked, clip_scales
+from espalier.training.tracked import Tracked
 
 
 @dataclass(frozen=True)
@@ -50,22 +49,23 @@ class Ensemble:
     ) -> None:
         _refuse_mismatch(team, streams)
         self.shape, self.recipe, self.device = team[0].model.shape, recipe, device
-        self.vocabulary = team[0].model.vocabulary
-        self.streams, self.tests = streams.to(device), measure
+        self.vocabulary, self.tests = team[0].model.vocabulary, measure
         stacked = members.stack([one.model for one in team])
-        self.weights = {
-            name: tensor.to(device).requires_grad_() for name, tensor in stacked.items()
-        }
+        self.weights = {name: tensor.to(device) for name, tensor in stacked.items()}
+        self.hidden, self.cell = members.initial_state(self.weights, self.shape, streams.shape[2])
         self.tracked = Tracked(recipe, [one.name for one in team], device)
-        self.hidden, self.cell = members.initial_state(stacked, self.shape, streams.shape[2])
-        self.hidden, self.cell = self.hidden.to(device), self.cell.to(device)
         rates = [one.model.shape.dropout for one in team]
         self.dropout = torch.tensor(rates, device=device) if any(rates) else None
-        self.seeds = torch.tensor([one.seed for one in team], device=device)
-        self.taken = torch.zeros((), dtype=torch.int64, device=device)  # the graph counts
-        self._offsets = torch.arange(recipe.window + 1, device=device)
-        self._step = 0
-        self._graph: Step | None = None
+        whole = Tensors(
+            weights=self.weights,
+            streams=streams.to(device),
+            hidden=self.hidden,
+            cell=self.cell,
+            seeds=torch.tensor([one.seed for one in team], device=device),
+            dropout=self.dropout,
+            tracked=self.tracked,
+        )
+        self.parts, self._step = divide(whole, recipe), 0
 
     @property
     def step(self) -> int:
@@ -75,7 +75,7 @@ class Ensemble:
     @property
     def steps_per_epoch(self) -> int:
         """Whole windows in a row."""
-        return (self.streams.shape[1] - 1) // self.recipe.window
+        return self.parts[0].steps_per_epoch
 
     @property
     def finished(self) -> bool:
@@ -83,46 +83,13 @@ class Ensemble:
         return self.tracked.finished
 
     def advance(self, steps: int) -> None:
-        """Take steps; the hidden state starts from zero at the head of the data."""
+        """Take steps with every member, and wait for them."""
         with precise(self.recipe.precision):
-            if self._graph is None:
-                self._graph = captured(self._one_step, self._mutable(), self.device)
-            for _ in range(steps):
-                if self._step % self.steps_per_epoch == 0:
-                    self.hidden.zero_()
-                    self.cell.zero_()
-                self._graph()
-                self._step += 1
+            run_all(self.parts, self._step, steps)
+        self._step += steps
         self.tracked.loss_count += steps
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-
-    def _one_step(self) -> None:
-        """Fetch, read, differentiate, clip, update: everything stays on the device."""
-        start = (self.taken % self.steps_per_epoch) * self.recipe.window
-        tokens = self.streams.index_select(1, start + self._offsets).long()
-        noise = None if self.dropout is None else Noise(self.dropout, self.seeds, self.taken)
-        hidden, (last, cell) = members.read(
-            self.weights, tokens[:, :-1], (self.hidden, self.cell), noise=noise
-        )
-        decode = members.decode_aligned if self.device.type == "cuda" else members.decode
-        logits = decode(self.weights, hidden.flatten(1, 2))
-        losses = members.mean_losses(logits, tokens[:, 1:].flatten(1, 2))
-        gradients = torch.autograd.grad(losses.sum(), list(self.weights.values()))
-        with torch.no_grad():
-            scales = clip_scales(gradients, self.recipe.clip) * self.tracked.rate
-            for weight, gradient in zip(self.weights.values(), gradients, strict=True):
-                by_member = scales.view(-1, *[1] * (weight.dim() - 1))
-                weight.addcmul_(gradient, by_member, value=-1)
-            self.hidden.copy_(last)
-            self.cell.copy_(cell)
-            self.tracked.loss_sum.add_(losses)
-            self.taken.add_(1)
-
-    def _mutable(self) -> list[Tensor]:
-        """What a step changes in place."""
-        mine = [self.hidden, self.cell, self.taken, self.tracked.loss_sum]
-        return [*self.weights.values(), *mine]
 
     def measure(self) -> list[Row]:
         """One row a member."""
@@ -136,25 +103,25 @@ class Ensemble:
     def state(self) -> dict[str, Tensor]:
         """Everything that later steps depend on."""
         weights = {f"weights.{name}": tensor for name, tensor in self.weights.items()}
-        mine = weights | {"hidden": self.hidden, "cell": self.cell, "taken": self.taken}
-        copies = {name: tensor.detach().to("cpu", copy=True) for name, tensor in mine.items()}
-        return copies | self.tracked.state()
+        mine = weights | {"hidden": self.hidden, "cell": self.cell}
+        copies = {name: tensor.to("cpu", copy=True) for name, tensor in mine.items()}
+        return copies | self.tracked.state() | {"taken": torch.tensor(self._step)}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go back to a state, in place: a captured graph stays valid."""
-        with torch.no_grad():
-            for name, tensor in self.weights.items():
-                tensor.copy_(state[f"weights.{name}"])
-            self.hidden.copy_(state["hidden"])
-            self.cell.copy_(state["cell"])
-            self.taken.copy_(state["taken"])
+        for name, tensor in self.weights.items():
+            tensor.copy_(state[f"weights.{name}"])
+        self.hidden.copy_(state["hidden"])
+        self.cell.copy_(state["cell"])
         self._step = int(state["taken"])
+        for part in self.parts:
+            part.taken.fill_(self._step)
         self.tracked.restore(state)
 
     def snapshot(self) -> Snapshot:
         """Stacked weights, named as in one model's state, with the members' names."""
         named = self.weights.items()
-        tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in named}
+        tensors = {name: tensor.to("cpu", copy=True) for name, tensor in named}
         metadata = {
             "shape": json.dumps(self.shape.to_dict()),
             "members": json.dumps(self.tracked.names),
@@ -167,7 +134,10 @@ class Ensemble:
 
     def models(self) -> list[LanguageModel]:
         """Every member as a model of its own, on the CPU."""
-        return [members.member(self.weights, index, self.shape) for index in range(len(self.seeds))]
+        return [
+            members.member(self.weights, index, self.shape)
+            for index in range(len(self.tracked.names))
+        ]
 
 
 def _refuse_mismatch(team: Sequence[Member], streams: Int[Tensor, "E S B"]) -> None:

@@ -6,6 +6,7 @@ steps depend on is in the resume point, and rows measured after it are dropped b
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 import time
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from espalier.training.folder import RunFolder
-from espalier.training.learner import Learner, Row
+from espalier.training.learner import Learner, Row, Snapshot
 from espalier.training.progress import Moment, Report, silence
 from espalier.training.schedule import EveryEpoch, Schedule, checkpoint_name, steps_of
 
@@ -106,7 +107,9 @@ def _keep(learner: Learner, folder: RunFolder | None, rows: list[Row], *, checkp
     folder.append_rows(rows)
     if checkpoint:
         name = checkpoint_name(learner.step, learner.steps_per_epoch)
-        folder.save_checkpoint(name, learner.snapshot())
+        weights = learner.snapshot()
+        measured = {"step": str(learner.step), "metrics": json.dumps(rows)}
+        folder.save_checkpoint(name, Snapshot(weights.tensors, weights.metadata | measured))
 
 
 def _saved_message(learner: Learner, total: int, folder: RunFolder | None) -> str:

@@ -40,10 +40,12 @@ def split(folder: RunFolder, names: dict[str, Path], configs: dict[str, dict[str
     for file in checkpoints(folder.path):
         tensors, metadata = read_tensors(file)
         members = json.loads(metadata.pop("members"))
+        measured = json.loads(metadata.pop("metrics", "[]"))
         metadata.pop("dropout", None)  # members of a group share it: it is in the shape
         for index, member in enumerate(members):
             own = {name: tensor[index].clone() for name, tensor in tensors.items()}
-            made[member].save_checkpoint(file.stem, Snapshot(own, metadata))
+            rows = json.dumps([row for row in measured if row["member"] == member])
+            made[member].save_checkpoint(file.stem, Snapshot(own, metadata | {"metrics": rows}))
     for table in folder.tables():
         rows = folder.rows(table)
         for member, one in made.items():
