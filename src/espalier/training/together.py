@@ -44,8 +44,9 @@ def split(folder: RunFolder, names: dict[str, Path], configs: dict[str, dict[str
         metadata.pop("dropout", None)  # members of a group share it: it is in the shape
         for index, member in enumerate(members):
             own = {name: tensor[index].clone() for name, tensor in tensors.items()}
-            rows = json.dumps([row for row in measured if row["member"] == member])
-            made[member].save_checkpoint(file.stem, Snapshot(own, metadata | {"metrics": rows}))
+            own_rows = [row for row in measured if row["member"] == member]
+            measure = {"metrics": json.dumps(own_rows)}
+            made[member].save_checkpoint(file.stem, Snapshot(own, metadata | measure))
     for table in folder.tables():
         rows = folder.rows(table)
         for member, one in made.items():
