@@ -122,12 +122,12 @@ def bench(device: torch.device, out: Path | None, *, steps: int) -> None:
             if device.type == "cuda":
                 torch.cuda.empty_cache()
                 torch.cuda.reset_peak_memory_stats()
-            learner, _ = random_learners(count, recipe, device, steps=STEPS_PER_EPOCH, hidden=200)
+            learner, _ = random_learners(count, recipe, device, steps=steps + 5, hidden=200)
             rows.append(_row("ensemble", precision, count, timed(learner, steps), device))
             del learner
     _, alone = random_learners(1, Recipe(), device, steps=STEPS_PER_EPOCH, hidden=200)
     rows.append(_row("alone", "tf32", 1, timed(alone(0), steps), device))
-    rows.append(_row("8 processes", "tf32", 8, side_by_side(8, device, steps), device))
+    rows.append(_row("8 processes", "tf32", 8, side_by_side(8, device, 5 * steps), device))
     base = rows[-1]["model_epochs_per_second"]
     for row in rows:
         row["against_processes"] = row["model_epochs_per_second"] / base
@@ -150,7 +150,7 @@ def _row(what: str, precision: str, models: int, ms: float, device: torch.device
 
 def side_by_side(count: int, device: torch.device, steps: int) -> float:
     """Milliseconds a step of each of `count` processes that train one model each, together."""
-    start = time.time() + 25
+    start = time.time() + 25  # long enough for all to be ready: they must overlap
     command = [sys.executable, __file__, "worker", "--device", str(device)]
     command += ["--steps", str(steps), "--start", str(start)]
     workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(count)]
