@@ -38,7 +38,7 @@ class Alone:
     ) -> None:
         self.model, self.recipe, self.device, self.tests = model.to(device), recipe, device, measure
         self.stream = stream.T.contiguous().to(device)  # (B, S)
-        self.tracked = Tracked(recipe, [name], device)
+        self.tracked = Tracked(recipe, {name: {}}, device=device)
         self.hidden, self.cell = model.initial_state(len(self.stream))
         self._step = 0
         self._devices = [device] if device.type == "cuda" else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Int
@@ -28,11 +28,12 @@ from espalier.training.tracked import Tracked
 
 @dataclass(frozen=True)
 class Member:
-    """One model of an ensemble: its name, its first weights and the seed of its dropout."""
+    """One model of an ensemble: its name, first weights, seed of dropout, and labels for rows."""
 
     name: str
     model: LanguageModel
     seed: int = 0
+    labels: Mapping[str, int | str] = field(default_factory=dict)
 
 
 class Ensemble:
@@ -53,7 +54,7 @@ class Ensemble:
         stacked = members.stack([one.model for one in team])
         self.weights = {name: tensor.to(device) for name, tensor in stacked.items()}
         self.hidden, self.cell = members.initial_state(self.weights, self.shape, streams.shape[2])
-        self.tracked = Tracked(recipe, [one.name for one in team], device)
+        self.tracked = Tracked(recipe, {one.name: one.labels for one in team}, device=device)
         rates = [one.model.shape.dropout for one in team]
         self.dropout = torch.tensor(rates, device=device) if any(rates) else None
         whole = Tensors(

@@ -123,6 +123,7 @@ def scaffold_learner(
                 **asdict(run.network),
             ),
             run.corpus.seed,
+            {name: getattr(run.corpus, name) for name in ("length", "setting", "rules", "seed")},
         )
         for run in runs
     ]

@@ -19,9 +19,16 @@ from espalier.training.recipe import Recipe
 class Tracked:
     """Sums of losses, learning rates and best validation losses of E members."""
 
-    def __init__(self, recipe: Recipe, members: Sequence[str], device: torch.device) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        members: Mapping[str, Mapping[str, int | str]],
+        *,
+        device: torch.device,
+    ) -> None:
+        """Members by name, with the labels that their rows are to carry."""
         size = len(members)
-        self.recipe, self.names = recipe, tuple(members)
+        self.recipe, self.labels, self.names = recipe, tuple(members.values()), tuple(members)
         self.loss_sum = torch.zeros(size, device=device, dtype=torch.float64)
         self.loss_count = 0
         self.rate = torch.full((size,), recipe.learning_rate, device=device)
@@ -32,10 +39,11 @@ class Tracked:
         means = (self.loss_sum / max(self.loss_count, 1)).tolist()
         self.loss_sum.zero_()
         self.loss_count = 0
-        columns = zip(self.names, self.rate.tolist(), means, tests, strict=True)
+        rates = self.rate.tolist()
+        columns = zip(self.names, self.labels, rates, means, tests, strict=True)
         return [
-            {"member": name, "learning_rate": rate, "train_loss": loss, **test}
-            for name, rate, loss, test in columns
+            {"member": name, **labels, "learning_rate": rate, "train_loss": loss, **test}
+            for name, labels, rate, loss, test in columns
         ]
 
     def anneal(self, rows: Sequence[Row]) -> None:
