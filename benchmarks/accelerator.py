@@ -45,7 +45,7 @@ PART = 15 << 20
 STEPS_PER_EPOCH = 1_428  # 1M tokens in 20 rows, windows of 35
 
 
-def paper_runs(seeds: int, *, epochs: int = 50, small: bool = False) -> list[ScaffoldRun]:
+def paper_runs(seeds: int, *, epochs: int, small: bool, gradients: bool) -> list[ScaffoldRun]:
     sizes = (
         {"tokens": 30_000, "vocabulary": 60, "rules": 300, "scaffolds": 30, "copies": 60}
         if small
@@ -56,6 +56,7 @@ def paper_runs(seeds: int, *, epochs: int = 50, small: bool = False) -> list[Sca
             ScaffoldConfig(length=k, setting=setting, seed=seed, **sizes),
             Network(hidden=32 if small else 200),
             Recipe(epochs=epochs),
+            gradients=gradients,
         )
         for seed in range(seeds)
         for k in (2, 4, 6, 8)
@@ -168,7 +169,7 @@ def worker(device: torch.device, *, steps: int, start: float) -> None:
 
 def scaffold(args: argparse.Namespace, out: Path) -> None:
     """The papers' 40 models as one ensemble; metrics of all, weights of a few."""
-    runs = paper_runs(args.seeds, epochs=args.epochs, small=args.small)
+    runs = paper_runs(args.seeds, epochs=args.epochs, small=args.small, gradients=args.gradients)
     folder = Path(args.work) / "scaffold"
     began = time.monotonic()
     try:
@@ -254,10 +255,11 @@ def test_loss(file: Path, member: str, corpus, device: torch.device) -> dict[str
 def copy_tables(folder: Path, out: Path, name: str) -> list[dict]:
     """Manifest and metrics, as they are; lines where there is no pyarrow."""
     run = RunFolder(folder)
-    rows = run.rows()
-    (out / f"{name}.metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for table in run.tables():
+        lines = "".join(json.dumps(row) + "\n" for row in run.rows(table))
+        (out / f"{name}.{table}.jsonl").write_text(lines)
     (out / f"{name}.manifest.json").write_text(json.dumps(run.manifest()))
-    return rows
+    return run.rows()
 
 
 def pack(file: Path, target: Path, chosen: list[str]) -> None:
@@ -286,9 +288,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--start", type=float, default=0.0)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("--gradients", action="store_true", help="Appendix C, at every epoch")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--keep-seeds", type=int, nargs="*", default=[0])
-    parser.add_argument("--keep-epochs", type=int, nargs="*", default=[3, 10, 20, 35, 50])
+    parser.add_argument("--keep-epochs", type=int, nargs="*", default=[3, 10, 25, 50])
     parser.add_argument("--corpus", default="wikitext-2")
     parser.add_argument("--name", default="wikitext")
     parser.add_argument("--hidden", type=int, default=400)

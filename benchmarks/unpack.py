@@ -60,9 +60,11 @@ def main() -> None:
     target.mkdir(parents=True, exist_ok=True)
     for file in join_parts(packed, target):
         print(f"{file} {file.stat().st_size / 2**20:.1f} MiB")
-    for lines in sorted(packed.glob("*.metrics.jsonl")):
+    for lines in sorted(packed.glob("*.jsonl")):
         rows = pd.read_json(lines, lines=True)
         rows.to_parquet(target / f"{lines.name.removesuffix('.jsonl')}.parquet", index=False)
+        if "kind" in rows:  # gradients: a table to draw from, not to print
+            continue
         tabulate = tabulate_scaffold if "in_domain" in rows else tabulate_text
         print(f"\n{lines.name}\n\n{markdown(tabulate(rows))}")
     for file in packed.glob("*.json"):

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from espalier.data import ScaffoldConfig, scaffold_corpus
 from espalier.errors import ConfigError
-from espalier.nets import language_model, load_language_model
+from espalier.nets import language_model, load_language_model, members
 from espalier.training import Network, Recipe, RunFolder, ScaffoldRun, ensemble, train_scaffold
 from espalier.training.gradients import gradients_at, scaffold_gradients
 
@@ -85,7 +85,12 @@ def test_gradients_along_the_scaffold_are_derivatives(layers):
     corpus = scaffold_corpus(SMALL)
     tokens = torch.from_numpy(corpus.in_domain.tokens[:1]).long()
     places = torch.from_numpy(corpus.in_domain.open_at[:1, None] + np.arange(3))
-    found = gradients_at(lm, tokens, places)
+    other = language_model(vocabulary_size=22, hidden=5, layers=layers, seed=1).double()
+    stacked = members.stack([other, lm])
+    both = gradients_at(
+        stacked, lm.shape, tokens.expand(2, -1, -1), places=places.expand(2, -1, -1)
+    )
+    found = {kind: slopes[1] for kind, slopes in both.items()}
 
     def loss(embedded):
         hidden, _ = lm.rnn(embedded)

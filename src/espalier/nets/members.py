@@ -64,7 +64,7 @@ def read(
     hiddens, cells = [], []
     for layer, (hidden, cell) in enumerate(zip(*state, strict=True)):
         recurrent = weights[f"rnn.weight_hh_l{layer}"]
-        above, last = recur(_project(weights, layer, below), recurrent, (hidden, cell))
+        above, last = recur(project(weights, layer, below), recurrent, (hidden, cell))
         hiddens.append(above[:, -1])
         cells.append(last)
         below = drop(above, layer + 1)
@@ -104,7 +104,8 @@ def mean_losses(logits: Float[Tensor, "E M V"], targets: Int[Tensor, "E M"]) -> 
     return losses
 
 
-def _project(weights: Weights, layer: int, below: Tensor) -> Float[Tensor, "E N B four_H"]:
+def project(weights: Weights, layer: int, below: Tensor) -> Float[Tensor, "E N B four_H"]:
+    """What a layer's gates get from below and from their biases, before any recurrence."""
     bias = weights[f"rnn.bias_ih_l{layer}"] + weights[f"rnn.bias_hh_l{layer}"]
     matrix = weights[f"rnn.weight_ih_l{layer}"].transpose(1, 2)
     flat = torch.bmm(below.flatten(1, 2), matrix).add_(bias.unsqueeze(1))

@@ -18,7 +18,7 @@ from espalier.nets.lstm import language_model
 from espalier.training.devices import choose_device
 from espalier.training.ensemble import Ensemble, Member
 from espalier.training.folder import RunFolder
-from espalier.training.gradients import scaffold_gradients
+from espalier.training.gradients import member_gradients
 from espalier.training.kept import keep_run
 from espalier.training.learner import Row
 from espalier.training.loop import Plan
@@ -99,11 +99,16 @@ def _gradient_recorder(
         raise ConfigError("gradients are recorded in a run's folder: say where with out=")
 
     def record(place: Row) -> None:
-        for name, model, corpus in zip(
-            learner.tracked.names, learner.models(), corpora, strict=True
-        ):
-            rows = scaffold_gradients(model.to(learner.device), corpus.in_domain)
-            folder.append_rows((place | {"member": name} | row for row in rows), "gradients")
+        new: list[Row] = []
+        for length in sorted({corpus.config.length for corpus in corpora}):
+            some = [e for e, corpus in enumerate(corpora) if corpus.config.length == length]
+            weights = {name: tensor[some] for name, tensor in learner.weights.items()}
+            examples = [corpora[e].in_domain for e in some]
+            found = member_gradients(weights, learner.shape, examples)
+            for e, rows in zip(some, found, strict=True):
+                labels = {"member": learner.tracked.names[e], **learner.tracked.labels[e]}
+                new += [place | labels | row for row in rows]
+        folder.append_rows(new, "gradients")
 
     return record
 
