@@ -18,7 +18,7 @@ from torch.nn import functional
 from espalier.errors import ModelError
 from espalier.nets.lstm import LanguageModel, Shape
 from espalier.nets.noise import Noise
-from espalier.nets.recurrence import recur
+from espalier.nets.recurrence import product, recur
 
 NEVER = -1e9  # a logit whose exponential is zero beside any other
 
@@ -74,7 +74,7 @@ def read(
 def decode(weights: Weights, hidden: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V"]:
     """Logits of each member for any number of its hidden states."""
     matrix = weights.get("decoder.weight", weights["encoder.weight"])
-    return torch.bmm(hidden, matrix.transpose(1, 2)).add_(weights["decoder.bias"].unsqueeze(1))
+    return product(hidden, matrix.transpose(1, 2)).add_(weights["decoder.bias"].unsqueeze(1))
 
 
 def decode_aligned(weights: Weights, hidden: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V8"]:
@@ -87,7 +87,7 @@ def decode_aligned(weights: Weights, hidden: Float[Tensor, "E M H"]) -> Float[Te
     added = -matrix.shape[1] % 8
     bias = functional.pad(weights["decoder.bias"], (0, added), value=NEVER)
     padded = functional.pad(matrix, (0, 0, 0, added))
-    return torch.bmm(hidden, padded.transpose(1, 2)).add_(bias.unsqueeze(1))
+    return product(hidden, padded.transpose(1, 2)).add_(bias.unsqueeze(1))
 
 
 def look_up(
@@ -108,7 +108,7 @@ def project(weights: Weights, layer: int, below: Tensor) -> Float[Tensor, "E N B
     """What a layer's gates get from below and from their biases, before any recurrence."""
     bias = weights[f"rnn.bias_ih_l{layer}"] + weights[f"rnn.bias_hh_l{layer}"]
     matrix = weights[f"rnn.weight_ih_l{layer}"].transpose(1, 2)
-    flat = torch.bmm(below.flatten(1, 2), matrix).add_(bias.unsqueeze(1))
+    flat = product(below.flatten(1, 2), matrix).add_(bias.unsqueeze(1))
     return flat.view(*below.shape[:3], -1)
 
 
