@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from espalier import __version__
 from espalier.storage import write_text
+from espalier.version import __version__
 
 RESULTS = Path(__file__).parent / "results"
 

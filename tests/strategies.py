@@ -81,12 +81,12 @@ def cases(draw, *, strict: bool | None = None) -> Case:
 
 @st.composite
 def specs_and_rules(draw) -> tuple[Specs, list[Rule]]:
-    """Variables, and rules over them that may well hold together."""
+    """Variables, and rules of one of them that may well hold together."""
     dice = Dice(draw)
     specs = random_variables(dice, input_range=1, position_range=None)
-    writes = [name for name in specs if len(specs[name].values) > 1][:2]
+    writes = dice.some([name for name in specs if len(specs[name].values) > 1], least=1, most=1)
     access = Access(specs, writes, list(specs))
-    return specs, [random_rule(dice, access) for _ in range(dice.number(0, 5) if writes else 0)]
+    return specs, [random_rule(dice, access) for _ in range(dice.number(0, 7) if writes else 0)]
 
 
 @st.composite
@@ -178,27 +178,25 @@ def random_heads(dice: Dice, own: Specs) -> tuple[dict[str, Head], Specs]:
     heads: dict[str, Head] = {}
     specs = dict(own)
     for name in ["h0", "h1", "h2"][: dice.number(0, 3)]:
-        head = random_head(dice, specs if dice.chance(20) else own)
+        head = random_head(dice, specs if dice.chance(35) else own)
         heads[name] = head
         specs[name] = head.output_spec or specs[head.value]
     return heads, specs
 
 
 def random_head(dice: Dice, specs: Specs) -> Head:
+    """A third each: at an offset, matching a value, matching a set (where there is one)."""
+    kind = dice.pick(["offset", "value", "set"])
     value = dice.pick([name for name in specs if not isinstance(specs[name], SetValued)])
     output = random_output(dice, specs[value]) if dice.chance(40) else None
-    if dice.chance(40):
+    if kind == "offset":
         return v_relative(value, dice.pick([-1, 0, 1, -2, 2]), output_spec=output)
     key = dice.pick([name for name in specs if isinstance(specs[name], Categorical)])
-    queries = [
-        name
-        for name, spec in specs.items()
-        if not isinstance(spec, Numerical) and spec.size == specs[key].size
-    ]
-    sets = [name for name in queries if isinstance(specs[name], SetValued)]
-    query = dice.pick([key, *queries, *sets * 3])
+    fitting = [name for name in specs if getattr(specs[name], "size", None) == specs[key].size]
+    sets = [name for name in fitting if isinstance(specs[name], SetValued)]
+    query = dice.pick(sets if kind == "set" and sets else [key, *fitting])
     offsets = dice.some([0, -1, 1, -2, 2, -3, 3, -9, 9], least=1, most=4)
-    return qkv(query, key, value, offsets if dice.chance(40) else None, output_spec=output)
+    return qkv(query, key, value, offsets if dice.chance(35) else None, output_spec=output)
 
 
 def random_output(dice: Dice, value: Variable) -> Variable:

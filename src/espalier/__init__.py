@@ -2,6 +2,8 @@
 
 Programs into Transformers: write an algorithm with `espalier.language`, run it on symbols with
 `interpret`, turn it into weights with `compile_program`, and compare the two with `verify`.
+
+Language models to take apart: `train_scaffold`, `train_text`, `ensemble`, `load_language_model`.
 """
 
 from __future__ import annotations
@@ -9,42 +11,119 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from espalier.version import __version__
 
 if TYPE_CHECKING:
     from espalier import language, plots, zoo
-    from espalier.compiler import CompiledModel, compile_program, load_compiled
+    from espalier.compiler import (
+        CompiledModel,
+        compile_program,
+        load_compiled,
+    )
+    from espalier.data import (
+        ScaffoldConfig,
+        ScaffoldCorpus,
+        TextCorpus,
+        count_scaffolds,
+        rule_frequency_grid,
+        scaffold_corpus,
+        text_corpus,
+    )
     from espalier.errors import (
         CompileError,
+        ConfigError,
+        DataError,
         EspalierError,
         FileError,
+        ModelError,
         ProgramError,
         UndefinedError,
     )
-    from espalier.interpreter import Trace, interpret, interpret_many
-    from espalier.language import Program, Run, Runs, program_spec
-    from espalier.verification import Disagreement, Verification, verify
+    from espalier.interpreter import (
+        Trace,
+        interpret,
+        interpret_many,
+    )
+    from espalier.language import (
+        Program,
+        Run,
+        Runs,
+        program_spec,
+    )
+    from espalier.nets import (
+        LanguageModel,
+        Vocabulary,
+        language_model,
+        load_language_model,
+        save_language_model,
+    )
+    from espalier.training import (
+        Network,
+        Recipe,
+        ScaffoldRun,
+        TextRun,
+        ensemble,
+        list_runs,
+        read_sweep,
+        run_sweep,
+        scaffold_gradients,
+        train,
+        train_scaffold,
+        train_text,
+    )
+    from espalier.verification import (
+        Disagreement,
+        Verification,
+        verify,
+    )
 
 # Where each public name lives. They are imported when first used, so that a program can be
 # written and interpreted without waiting for torch.
 _HOMES = {
     "CompileError": "espalier.errors",
     "CompiledModel": "espalier.compiler",
+    "ConfigError": "espalier.errors",
+    "DataError": "espalier.errors",
     "Disagreement": "espalier.verification",
     "EspalierError": "espalier.errors",
     "FileError": "espalier.errors",
+    "LanguageModel": "espalier.nets",
+    "ModelError": "espalier.errors",
+    "Network": "espalier.training",
     "Program": "espalier.language",
     "ProgramError": "espalier.errors",
+    "Recipe": "espalier.training",
     "Run": "espalier.language",
     "Runs": "espalier.language",
+    "ScaffoldConfig": "espalier.data",
+    "ScaffoldCorpus": "espalier.data",
+    "ScaffoldRun": "espalier.training",
+    "TextCorpus": "espalier.data",
+    "TextRun": "espalier.training",
     "Trace": "espalier.interpreter",
     "UndefinedError": "espalier.errors",
     "Verification": "espalier.verification",
+    "Vocabulary": "espalier.nets",
     "compile_program": "espalier.compiler",
+    "count_scaffolds": "espalier.data",
+    "ensemble": "espalier.training",
     "interpret": "espalier.interpreter",
     "interpret_many": "espalier.interpreter",
+    "language_model": "espalier.nets",
+    "list_runs": "espalier.training",
     "load_compiled": "espalier.compiler",
+    "load_language_model": "espalier.nets",
     "program_spec": "espalier.language",
+    "read_sweep": "espalier.training",
+    "rule_frequency_grid": "espalier.data",
+    "run_sweep": "espalier.training",
+    "save_language_model": "espalier.nets",
+    "scaffold_corpus": "espalier.data",
+    "scaffold_gradients": "espalier.training",
+    "text_corpus": "espalier.data",
+    "train": "espalier.training",
+    "train_scaffold": "espalier.training",
+    "train_text": "espalier.training",
     "verify": "espalier.verification",
 }
 _ROOMS = ("language", "plots", "zoo")
@@ -52,24 +131,51 @@ _ROOMS = ("language", "plots", "zoo")
 __all__ = [
     "CompileError",
     "CompiledModel",
+    "ConfigError",
+    "DataError",
     "Disagreement",
     "EspalierError",
     "FileError",
+    "LanguageModel",
+    "ModelError",
+    "Network",
     "Program",
     "ProgramError",
+    "Recipe",
     "Run",
     "Runs",
+    "ScaffoldConfig",
+    "ScaffoldCorpus",
+    "ScaffoldRun",
+    "TextCorpus",
+    "TextRun",
     "Trace",
     "UndefinedError",
     "Verification",
+    "Vocabulary",
     "__version__",
     "compile_program",
+    "count_scaffolds",
+    "ensemble",
     "interpret",
     "interpret_many",
     "language",
+    "language_model",
+    "list_runs",
     "load_compiled",
+    "load_language_model",
     "plots",
     "program_spec",
+    "read_sweep",
+    "rule_frequency_grid",
+    "run_sweep",
+    "save_language_model",
+    "scaffold_corpus",
+    "scaffold_gradients",
+    "text_corpus",
+    "train",
+    "train_scaffold",
+    "train_text",
     "verify",
     "zoo",
 ]

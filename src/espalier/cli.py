@@ -7,11 +7,11 @@ import sys
 
 from cyclopts import App
 
-from espalier import __version__
-from espalier.commands import programs
+from espalier.commands import programs, training
 from espalier.commands.demo import demo_command
 from espalier.commands.doctor import doctor_command
 from espalier.errors import EspalierError
+from espalier.version import __version__
 
 app = App(
     name="espalier",
@@ -26,6 +26,7 @@ app.command(programs.compile_command, name="compile")
 app.command(programs.verify_command, name="verify")
 app.command(demo_command, name="demo")
 app.command(doctor_command, name="doctor")
+training.register(app)
 
 
 def main() -> None:

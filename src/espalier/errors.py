@@ -25,6 +25,18 @@ class CompileError(EspalierError, ValueError):
     """A program is well formed, but cannot be compiled with the settings asked for."""
 
 
+class ModelError(EspalierError, ValueError):
+    """A network, its weights or an input given to it is not what it should be."""
+
+
+class DataError(EspalierError, ValueError):
+    """A corpus, or the settings that describe one, cannot be as asked."""
+
+
+class ConfigError(EspalierError, ValueError):
+    """A setting is unknown, or its value cannot be used."""
+
+
 class FileError(EspalierError, OSError):
     """A file is missing, or does not hold what it should."""
 

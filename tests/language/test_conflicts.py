@@ -49,6 +49,12 @@ def test_rules_over_different_variables_meet_on_those_they_share():
     assert find_conflict([*rules, Rule({"c": 2}, "other", 0, 2)]) is None
 
 
+@given(programs())
+def test_rules_that_exclude_each_other_are_never_called_a_conflict(program):
+    for one, other in itertools.combinations(program.rules.transitions[:30], 2):
+        assert find_conflict([one, other]) is None
+
+
 def test_a_rule_with_no_condition_meets_every_other():
     rules = [Rule({"a": 1}, "out", 0, 1), Rule({}, "out", 0, 2)]
     assert set(find_conflict(rules)) == set(rules)

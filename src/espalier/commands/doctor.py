@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from espalier import __version__
 from espalier.commands.show import console, show_pairs
+from espalier.version import __version__
 
 REQUIRED = ("torch", "numpy", "safetensors", "pandas", "pyarrow", "matplotlib", "jaxtyping")
 

@@ -19,12 +19,13 @@ from importlib.resources import files
 import torch
 from matplotlib.figure import Figure
 
-from espalier import __version__, zoo
+from espalier import zoo
 from espalier.compiler import compile_program
 from espalier.interpreter import interpret, interpret_many
 from espalier.plots import draw_weights
 from espalier.storage import write_text
 from espalier.verification import verify
+from espalier.version import __version__
 from espalier.zoo import Entry
 
 EXAMPLE = "1101"

@@ -1,1 +1,15 @@
-"""Torch modules that know nothing of programs."""
+"""Torch modules that know nothing of programs: the compiled encoder's parts, and the LSTM."""
+
+from espalier.nets.files import load_language_model, save_language_model
+from espalier.nets.lstm import LanguageModel, Shape, States, language_model
+from espalier.nets.vocabulary import Vocabulary
+
+__all__ = [
+    "LanguageModel",
+    "Shape",
+    "States",
+    "Vocabulary",
+    "language_model",
+    "load_language_model",
+    "save_language_model",
+]

@@ -1,0 +1,213 @@
+"""`espalier train`, `sweep`, `runs` and `data`: thin, and torch is imported when it is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+if TYPE_CHECKING:
+    from espalier.training.progress import Report
+
+Settings = Annotated[
+    list[str] | None,
+    Parameter(name="--set", negative="", help="Any other setting, as in recipe.clip=0.5."),
+]
+Config = Annotated[Path | None, Parameter(help="A TOML file of settings; flags override it.")]
+Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
+
+
+def register(app: App) -> None:
+    """Add the verbs to a command line."""
+    train = App(name="train", help="Train LSTM language models, kept as runs.")
+    train.command(train_scaffold, name="scaffold")
+    train.command(train_text, name="text")
+    data = App(name="data", help="Data sets: where they are, and getting them.")
+    data.command(fetch, name="fetch")
+    app.command(train)
+    app.command(data)
+    app.command(sweep)
+    app.command(runs)
+
+
+def train_scaffold(
+    *,
+    out: Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")],
+    length: Annotated[int | None, Parameter(help="Tokens between open and close.")] = None,
+    familiar: Annotated[bool | None, Parameter(help="Scaffolds also occur outside rules.")] = None,
+    epochs: int | None = None,
+    hidden: int | None = None,
+    seed: int | None = None,
+    keep: Annotated[
+        str | None, Parameter(help="Checkpoints: epoch, epoch:5, log, step:1,10")
+    ] = None,
+    gradients: Annotated[
+        bool | None, Parameter(help="Record magnitudes along the scaffold.")
+    ] = None,
+    config: Config = None,
+    settings: Settings = None,
+    device: Device = "auto",
+) -> None:
+    """Train one model on a scaffold corpus (lstms-compose-bottom-up, 4.2 and 4.3)."""
+    from espalier.training.scaffold import ScaffoldRun
+    from espalier.training.scaffold import train_scaffold as train
+
+    setting = None if familiar is None else "familiar" if familiar else "unfamiliar"
+    flags = {
+        "corpus.length": length,
+        "corpus.setting": setting,
+        "corpus.seed": seed,
+        "recipe.epochs": epochs,
+        "network.hidden": hidden,
+        "keep": keep,
+        "gradients": gradients,
+    }
+    run = _configured(ScaffoldRun(), config, settings, flags)
+    with _reporting() as report:
+        train(run, out=out, device=device, report=report)
+    _say(f"kept in {out}")
+
+
+def train_text(
+    *,
+    out: Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")],
+    data: Annotated[str | None, Parameter(help="wikitext-2, a text file or a directory.")] = None,
+    vocabulary: Annotated[int | None, Parameter(help="Keep the most frequent words.")] = None,
+    epochs: int | None = None,
+    hidden: int | None = None,
+    dropout: float | None = None,
+    tied: bool | None = None,
+    seed: int | None = None,
+    config: Config = None,
+    settings: Settings = None,
+    device: Device = "auto",
+) -> None:
+    """Train one model on text, annealed on its validation loss."""
+    from espalier.training.text import TextRun
+    from espalier.training.text import train_text as train
+
+    flags = {
+        "data": data,
+        "vocabulary": vocabulary,
+        "recipe.epochs": epochs,
+        "network.hidden": hidden,
+        "network.dropout": dropout,
+        "network.tied": tied,
+        "seed": seed,
+    }
+    run = _configured(TextRun(), config, settings, flags)
+    with _reporting() as report:
+        train(run, out=out, device=device, report=report)
+    _say(f"kept in {out}")
+
+
+def sweep(
+    file: Path,
+    /,
+    *,
+    cluster: Annotated[str | None, Parameter(help="A dask scheduler, tcp://host:port.")] = None,
+    workers: Annotated[int | None, Parameter(help="Local processes; 0: as ensembles.")] = None,
+    device: Device = "auto",
+) -> None:
+    """Train every cell of a TOML table of configs; finished cells are skipped."""
+    from dataclasses import replace
+
+    from espalier.training.sweep import read_sweep, run_sweep
+
+    planned = read_sweep(file)
+    if workers is not None:
+        planned = replace(planned, workers=workers)
+    left = len(planned.pending())
+    _say(f"{len(planned.cells)} cells in {planned.out}, {left} to train")
+    with _reporting() as report:
+        run_sweep(planned, device=device, cluster=cluster, report=report)
+
+
+def runs(folder: Path = Path("runs"), /) -> None:
+    """A table of the runs in a folder; measures left as lines are turned into Parquet."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from espalier.training.listing import list_runs
+
+    table = Table("run", "kind", "status", "members", "epochs", "last measures", box=None)
+    for run in list_runs(folder):
+        measures = "  ".join(f"{name} {value:.4g}" for name, value in run.measures.items())
+        epochs = f"{run.epoch:g}/{run.epochs}"
+        table.add_row(run.name, run.kind, run.status, str(run.members), epochs, measures)
+    Console().print(table if table.row_count else f"no runs in {folder}")
+
+
+def fetch(name: str, /) -> None:
+    """Download a public data set and check it: wikitext-2."""
+    from espalier.data.sources import fetch as get
+
+    shown = -1
+
+    def progress(done: int, total: int) -> None:
+        nonlocal shown
+        share = 100 * done // total if total else 0
+        if sys.stderr.isatty() and share != shown:
+            shown = share
+            sys.stderr.write(f"\r{name}: {done / 1e6:.1f} of {total / 1e6:.1f} MB ({share}%)")
+            sys.stderr.flush()
+
+    folder = get(name, progress=progress)
+    _say(f"{name} is in {folder}")
+
+
+def _configured(default: Any, config: Path | None, words: list[str] | None, flags: Any) -> Any:
+    """Defaults, then the file, then --set, then flags."""
+    from espalier.training.configs import flatten, override, parse_words, read_toml
+
+    from_file = flatten(read_toml(config)) if config is not None else {}
+    given = {name: value for name, value in flags.items() if value is not None}
+    return override(default, from_file | parse_words(words or []) | given)
+
+
+@contextmanager
+def _reporting() -> Iterator[Report]:
+    """A bar with measures above it on a terminal; plain lines elsewhere."""
+    from espalier.training.loop import Interrupted
+    from espalier.training.progress import Lines
+
+    try:
+        if sys.stderr.isatty():
+            with _bar() as report:
+                yield report
+        else:
+            yield Lines(sys.stderr)
+    except Interrupted as stopped:
+        _say(str(stopped))
+        raise SystemExit(130) from None
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Any], None]]:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from espalier.training.progress import Moment, averages
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns) as progress:
+        task = progress.add_task("training", total=None)
+
+        def report(moment: Moment) -> None:
+            pace = moment.taken / moment.seconds if moment.seconds else 0.0
+            epoch = moment.step / moment.steps_per_epoch
+            text = f"epoch {epoch:.2f}  {pace:.1f} steps/s"
+            progress.update(task, completed=moment.step, total=moment.total, description=text)
+            if moment.rows:
+                found = averages(moment.rows).items()
+                measures = "  ".join(f"{name} {value:.4g}" for name, value in found)
+                progress.console.print(f"epoch {epoch:.2f}  {measures}")
+
+        yield report
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")

@@ -1,0 +1,70 @@
+"""The words of a language model and their numbers. Nothing here needs torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from espalier.errors import ModelError, nearest
+
+UNKNOWN = "<unk>"
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The numbers of some words, and how many of those words were not known."""
+
+    ids: tuple[int, ...]
+    unknown: int
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Distinct words in a fixed order; a word's number is its place."""
+
+    words: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.words)) != len(self.words):
+            twice = next(word for word in self.words if self.words.count(word) > 1)
+            raise ModelError(f"the vocabulary holds {twice!r} twice; words must be distinct")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    def encode(self, tokens: Iterable[str | int]) -> Encoded:
+        """The numbers of words (or of numbers already); an unknown word becomes <unk>, counted."""
+        ids, unknown = [], 0
+        for token in tokens:
+            if isinstance(token, str):
+                known = token in self.index
+                unknown += not known
+                ids.append(self.index[token] if known else self._unknown(token))
+            else:
+                ids.append(self._checked(int(token)))
+        return Encoded(tuple(ids), unknown)
+
+    def decode(self, ids: Sequence[int]) -> list[str]:
+        """The words of numbers."""
+        return [self.words[self._checked(int(number))] for number in ids]
+
+    def _unknown(self, word: str) -> int:
+        if UNKNOWN not in self.index:
+            raise ModelError(
+                f"{word!r} is not in the vocabulary, which has no {UNKNOWN} to stand for it; "
+                f"{nearest(word, self.words[:20])}"
+            )
+        return self.index[UNKNOWN]
+
+    def _checked(self, number: int) -> int:
+        if not 0 <= number < len(self.words):
+            raise ModelError(
+                f"token {number} is outside the vocabulary: it has 0..{len(self.words) - 1}"
+            )
+        return number

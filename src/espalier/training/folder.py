@@ -1,0 +1,127 @@
+"""A run is a folder: manifest.json, metrics, checkpoints, and the point to resume from.
+
+While a run is going on, rows are appended to `NAME.jsonl`, which survives a kill; when it ends
+they become `NAME.parquet`. Where pyarrow is absent the lines stay, and `tidy` turns them into
+Parquet on a machine that has it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from espalier.errors import FileError
+from espalier.storage import atomic_path, write_text
+from espalier.training.learner import Row, Snapshot
+
+MANIFEST, RESUME = "manifest.json", "resume.safetensors"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run on disk. Every file in it is written whole or not at all."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str]) -> RunFolder:
+        """The folder, made if it is not there."""
+        folder = Path(path)
+        if folder.exists() and not folder.is_dir():
+            raise FileError(f"cannot keep a run in {folder}: it is a file; name a folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder)
+
+    def manifest(self) -> dict[str, Any] | None:
+        """What the run says about itself, or None where it has not begun."""
+        file = self.path / MANIFEST
+        if not file.exists():
+            return None
+        try:
+            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise FileError(f"{file} is not JSON ({error}); is this folder a run?") from error
+        return found
+
+    def write_manifest(self, manifest: dict[str, Any]) -> None:
+        """Replace the manifest."""
+        write_text(self.path / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+
+    def tables(self) -> set[str]:
+        """The names of the tables that were written so far."""
+        return {file.stem for end in ("jsonl", "parquet") for file in self.path.glob(f"*.{end}")}
+
+    def rows(self, table: str = "metrics") -> list[Row]:
+        """The rows of a table, in the order they were measured; the newer file wins."""
+        lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
+        if lines.exists():
+            return [json.loads(line) for line in lines.read_text("utf-8").splitlines() if line]
+        if parquet.exists():
+            import pyarrow.parquet
+
+            found: list[Row] = pyarrow.parquet.read_table(parquet).to_pylist()
+            return found
+        return []
+
+    def write_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
+        """Replace a table's lines."""
+        text = "".join([json.dumps(row) + "\n" for row in rows])  # read before it is replaced
+        write_text(self.path / f"{table}.jsonl", text)
+
+    def append_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
+        """Add lines to a table and see them onto the disk."""
+        with (self.path / f"{table}.jsonl").open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def tidy(self) -> list[Path]:
+        """Turn every table of lines into Parquet, where pyarrow is there to do it."""
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            return []
+        written = []
+        for lines in sorted(self.path.glob("*.jsonl")):
+            table = pyarrow.Table.from_pylist(self.rows(lines.stem))
+            with atomic_path(lines.with_suffix(".parquet")) as temporary:
+                pyarrow.parquet.write_table(table, temporary)
+            lines.unlink()
+            written.append(lines.with_suffix(".parquet"))
+        return written
+
+    def save_resume(self, state: dict[str, Tensor], step: int) -> None:
+        """Replace the point to resume from."""
+        self._save(RESUME, Snapshot(state, {"step": str(step)}))
+
+    def load_resume(self) -> dict[str, Tensor] | None:
+        """The state to go on from, or None where there is none."""
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        file = self.path / RESUME
+        if not file.exists():
+            return None
+        try:
+            return load_file(file)
+        except SafetensorError as error:
+            raise FileError(f"{file} is damaged ({error}); remove it to begin anew") from error
+
+    def save_checkpoint(self, name: str, snapshot: Snapshot) -> Path:
+        """Keep weights under a name such as `epoch-3`."""
+        return self._save(f"{name}.safetensors", snapshot)
+
+    def _save(self, name: str, snapshot: Snapshot) -> Path:
+        from safetensors.torch import save_file
+
+        tensors = {key: tensor.contiguous() for key, tensor in snapshot.tensors.items()}
+        with atomic_path(self.path / name) as temporary:
+            save_file(tensors, temporary, metadata=snapshot.metadata)
+        return self.path / name

@@ -1,0 +1,101 @@
+"""How strongly the close symbol's loss reaches back along the scaffold (Appendix C).
+
+Three magnitudes at every place from the open symbol (0) to the last scaffold token (k):
+`embedding` and `hidden` are derivatives of the loss at the close symbol with respect to the
+embedding read there and the top layer's hidden state there; `output` is the derivative of that
+place's own loss, predicting the token after it, with respect to its logits: the error that a
+predictable scaffold makes small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from espalier.data.scaffold import Examples
+from espalier.nets import members
+from espalier.nets.lstm import LanguageModel, Shape
+from espalier.nets.members import Weights
+from espalier.training.learner import Row
+
+
+def scaffold_gradients(model: LanguageModel, examples: Examples, *, limit: int = 200) -> list[Row]:
+    """Mean L2 and maximum norm over at most `limit` sequences, by place and kind."""
+    return member_gradients(members.stack([model]), model.shape, [examples], limit=limit)[0]
+
+
+def member_gradients(
+    weights: Weights, shape: Shape, examples: Sequence[Examples], *, limit: int = 200
+) -> list[list[Row]]:
+    """The same for every member, each with examples of its own but of one scaffold length."""
+    device = weights["encoder.weight"].device
+    tokens = torch.from_numpy(np.stack([one.tokens[:limit] for one in examples])).long()
+    open_at = torch.from_numpy(np.stack([one.open_at[:limit] for one in examples]))
+    places = open_at[..., None] + torch.arange(examples[0].length + 1)
+    found = gradients_at(weights, shape, tokens.to(device), places=places.to(device))
+    norms = {
+        kind: (slopes.norm(dim=-1).mean(1).tolist(), slopes.abs().amax(-1).mean(1).tolist())
+        for kind, slopes in found.items()
+    }
+    return [
+        [
+            {"kind": kind, "place": place, "l2": l2[e][place], "largest": largest[e][place]}
+            for kind, (l2, largest) in norms.items()
+            for place in range(len(l2[e]))
+        ]
+        for e in range(len(examples))
+    ]
+
+
+def gradients_at(
+    weights: Weights, shape: Shape, tokens: Int[Tensor, "E M N"], *, places: Int[Tensor, "E M K"]
+) -> dict[str, Float[Tensor, "E M K any"]]:
+    """The three derivatives at the places given, the last of which predicts the close symbol."""
+    weights = {name: tensor.detach() for name, tensor in weights.items()}
+    embedded = members.look_up(weights["encoder.weight"], tokens).requires_grad_()
+    nudges = embedded.new_zeros(*tokens.shape, shape.hidden).requires_grad_()
+    hidden = _nudged(weights, embedded, nudges, layers=shape.layers)
+    at = torch.arange(len(tokens), device=tokens.device)[:, None, None]
+    row = torch.arange(tokens.shape[1], device=tokens.device)[:, None]
+    there = hidden[at, row, places]
+    logits = members.decode(weights, there.flatten(1, 2)).view(*places.shape, -1)
+    wanted = tokens[at, row, places + 1].unsqueeze(-1)
+    scores = torch.log_softmax(logits, dim=-1)
+    loss = -scores[:, :, -1].gather(-1, wanted[:, :, -1]).sum()
+    to_embedded, to_hidden = torch.autograd.grad(loss, [embedded, nudges])
+    errors = scores.detach().exp()
+    errors.scatter_add_(-1, wanted, errors.new_full((), -1.0).expand(wanted.shape))
+    kept = {"embedding": to_embedded[at, row, places], "hidden": to_hidden[at, row, places]}
+    return kept | {"output": errors}
+
+
+def _nudged(
+    weights: Weights,
+    inputs: Float[Tensor, "E M N D"],
+    nudges: Float[Tensor, "E M N H"],
+    *,
+    layers: int,
+) -> Float[Tensor, "E M N H"]:
+    """Top hidden states, each with a nudge added before anything reads it.
+
+    The derivative with respect to a zero nudge is the one with respect to the state itself.
+    """
+    below = inputs
+    for layer in range(layers):
+        projected = members.project(weights, layer, below)
+        recurrent = weights[f"rnn.weight_hh_l{layer}"].transpose(1, 2)
+        hidden = cell = torch.zeros_like(nudges[:, :, 0])
+        steps = []
+        for t, now in enumerate(projected.unbind(2)):
+            i, f, g, o = (now + torch.bmm(hidden, recurrent)).chunk(4, dim=-1)
+            cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+            hidden = o.sigmoid() * cell.tanh()
+            if layer == layers - 1:
+                hidden = hidden + nudges[:, :, t]
+            steps.append(hidden)
+        below = torch.stack(steps, dim=2)
+    return below

@@ -1,0 +1,37 @@
+"""A training step as one CUDA graph; elsewhere, just the step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+Step = Callable[[], None]
+
+WARM_UP = 3  # libraries choose kernels and workspaces in the first calls, outside a capture
+
+
+def captured(step: Step, mutable: Sequence[Tensor], device: torch.device) -> Step:
+    """Something that does what `step` does. On CUDA it replays a recording of it.
+
+    `step` must read and write tensors that stay where they are, and ask nothing of the host.
+    What it changes is `mutable`; warming up and recording leave it as it was.
+    """
+    if device.type != "cuda":
+        return step
+    before = [tensor.detach().clone() for tensor in mutable]
+    side = torch.cuda.Stream(device)
+    side.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(side):
+        for _ in range(WARM_UP):
+            step()
+    torch.cuda.current_stream(device).wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    with torch.no_grad():
+        for tensor, old in zip(mutable, before, strict=True):
+            tensor.copy_(old)
+    torch.cuda.synchronize(device)
+    return graph.replay

@@ -1,0 +1,45 @@
+"""A training run kept in a folder from its first step to its manifest's last word."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from espalier.training.folder import RunFolder
+from espalier.training.learner import Learner, Row
+from espalier.training.loop import Interrupted, Plan, train
+from espalier.training.manifest import close_run, describe_run, open_run
+from espalier.training.progress import Report
+
+About = tuple[str, dict[str, Any], dict[str, Any]]  # kind, config, data
+
+
+def keep_run(
+    learner: Learner,
+    plan: Plan,
+    *,
+    folder: RunFolder | None,
+    about: About,
+    report: Report,
+    also: Callable[[Row], None] | None = None,
+) -> list[Row]:
+    """Train as planned; the folder, if any, tells what was done and how it ended."""
+    if folder is None:
+        return train(learner, plan, report=report, also=also)
+    kind, config, data = about
+    device: torch.device = learner.device
+    manifest = open_run(folder, describe_run(kind, config, data=data, device=device))
+    began, status = time.monotonic(), "failed"
+    try:
+        rows = train(learner, plan, folder=folder, report=report, also=also)
+        status = "finished"
+    except Interrupted:
+        status = "interrupted"
+        raise
+    finally:
+        close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
+        folder.tidy()
+    return rows

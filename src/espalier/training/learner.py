@@ -1,0 +1,56 @@
+"""What the loop asks of anything that learns. One loop serves every model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+Row = dict[str, float | int | str]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Weights to keep and to analyse later, with what is needed to rebuild the model."""
+
+    tensors: dict[str, Tensor]
+    metadata: dict[str, str]
+
+
+class Learner(Protocol):
+    """Something that takes steps and can be stopped, stored and gone on with exactly."""
+
+    device: torch.device
+
+    @property
+    def step(self) -> int:
+        """Steps taken so far."""
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps after which the data begins anew."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether further steps are not worth taking."""
+
+    def advance(self, steps: int) -> None:
+        """Take that many steps, and wait until they are done."""
+
+    def measure(self) -> list[Row]:
+        """One row a member: the training loss since the last measure, and the tests."""
+
+    def end_epoch(self, rows: Sequence[Row]) -> None:
+        """What follows an epoch whose measure was `rows`: annealing, if any."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that later steps depend on."""
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go back to a state."""
+
+    def snapshot(self) -> Snapshot:
+        """The weights as they are now."""

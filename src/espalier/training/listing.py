@@ -1,0 +1,54 @@
+"""The runs of a folder, as rows for a table."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from espalier.errors import FileError
+from espalier.training.folder import MANIFEST, RunFolder
+from espalier.training.progress import averages
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What a run is, how far it came, and the mean of its last measures over members."""
+
+    name: str
+    kind: str
+    status: str
+    members: int
+    epoch: float
+    epochs: int
+    measures: dict[str, float]
+
+
+def list_runs(folder: str | os.PathLike[str]) -> list[RunSummary]:
+    """Every run at or below a folder, by name; lines of finished runs become Parquet."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise FileError(f"there is no folder {root}; runs are where --out put them")
+    found = sorted(file.parent for file in root.rglob(MANIFEST))
+    return [_summary(RunFolder(path), str(path.relative_to(root))) for path in found]
+
+
+def _summary(run: RunFolder, name: str) -> RunSummary:
+    manifest = run.manifest() or {}
+    if manifest.get("status") == "finished":
+        run.tidy()
+    rows = run.rows()
+    last = rows[-1]["step"] if rows else 0
+    latest = tuple(row for row in rows if row["step"] == last)
+    config = manifest.get("config", {})
+    members = config.get("members")
+    recipe = (members[0] if members else config).get("recipe", {})
+    return RunSummary(
+        name=name,
+        kind=str(manifest.get("kind", "?")),
+        status=str(manifest.get("status", "?")),
+        members=len(members) if members else 1,
+        epoch=float(latest[0]["epoch"]) if latest else 0.0,
+        epochs=int(recipe.get("epochs", 0)),
+        measures=averages(latest),
+    )

@@ -1,0 +1,187 @@
+"""The one training loop: advance, measure, keep, report; stop and go on without a trace.
+
+A run that was killed and resumed has the numbers of a run that was not: everything that later
+steps depend on is in the resume point, and rows measured after it are dropped before going on.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from espalier.training.folder import RunFolder
+from espalier.training.learner import Learner, Row, Snapshot
+from espalier.training.progress import Moment, Report, silence
+from espalier.training.schedule import EveryEpoch, Schedule, checkpoint_name, steps_of
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was stopped by Ctrl-C after its state was saved."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long to train, what to keep, and how often to save the point to resume from."""
+
+    epochs: int
+    keep: tuple[Schedule, ...] = (EveryEpoch(),)
+    save_seconds: float = 30.0
+    slice_seconds: float = 0.5  # steps between two looks at the clock, in time
+
+
+def train(
+    learner: Learner,
+    plan: Plan,
+    *,
+    folder: RunFolder | None = None,
+    report: Report = silence,
+    also: Callable[[Row], None] | None = None,
+) -> list[Row]:
+    """Train to the end of the plan and return every measured row.
+
+    With a folder the run is kept there and goes on from where it was. `also` is called after
+    each measure with its step and epoch, for measurements of a caller's own.
+    """
+    rows = _resume(learner, folder)
+    kept = _kept_steps(learner, plan)
+    total = plan.epochs * learner.steps_per_epoch
+    ends = {epoch * learner.steps_per_epoch for epoch in range(1, plan.epochs + 1)}
+    pace = _Pace(learner, plan, total=total, report=report, folder=folder)
+    with _interruptible() as interrupted:
+        if learner.step == 0 and 0 in kept and folder is not None:
+            folder.save_checkpoint("step-0", learner.snapshot())
+        for stop in sorted(stop for stop in kept | ends if stop > learner.step):
+            if learner.finished:
+                break
+            if not pace.reach(stop, interrupted):
+                raise Interrupted(_saved_message(learner, total, folder))
+            new = _measure(learner, stop)
+            if stop in ends:
+                learner.end_epoch(new)
+            rows += new
+            _keep(learner, folder, new, checkpoint=stop in kept)
+            if also is not None:
+                also({"step": stop, "epoch": stop / learner.steps_per_epoch})
+            pace.save_if_due(last=stop == total or learner.finished)
+            pace.tell(new)
+    return rows
+
+
+def _kept_steps(learner: Learner, plan: Plan) -> set[int]:
+    per_epoch = learner.steps_per_epoch
+    asked = [steps_of(one, epochs=plan.epochs, steps_per_epoch=per_epoch) for one in plan.keep]
+    return set().union(*asked)
+
+
+def _resume(learner: Learner, folder: RunFolder | None) -> list[Row]:
+    """Restore the learner from the folder, and drop rows that were measured after that point."""
+    if folder is None:
+        return []
+    state = folder.load_resume()
+    if state is not None:
+        learner.restore(state)
+    reached = -1 if state is None else learner.step
+    for table in folder.tables() | {"metrics"}:
+        folder.write_rows(_upto(folder.rows(table), reached), table)
+    return folder.rows()
+
+
+def _upto(rows: list[Row], step: int) -> list[Row]:
+    return [row for row in rows if int(row["step"]) <= step]
+
+
+def _measure(learner: Learner, step: int) -> list[Row]:
+    place: Row = {"step": step, "epoch": step / learner.steps_per_epoch}
+    return [place | row for row in learner.measure()]
+
+
+def _keep(learner: Learner, folder: RunFolder | None, rows: list[Row], *, checkpoint: bool) -> None:
+    """Rows and weights first, the resume point after them: a kill repeats work, but loses none."""
+    if folder is None:
+        return
+    folder.append_rows(rows)
+    if checkpoint:
+        name = checkpoint_name(learner.step, learner.steps_per_epoch)
+        weights = learner.snapshot()
+        measured = {"step": str(learner.step), "metrics": json.dumps(rows)}
+        folder.save_checkpoint(name, Snapshot(weights.tensors, weights.metadata | measured))
+
+
+def _saved_message(learner: Learner, total: int, folder: RunFolder | None) -> str:
+    if folder is None:
+        return f"interrupted at step {learner.step:,} of {total:,}; nothing was kept: no folder"
+    return (
+        f"interrupted at step {learner.step:,} of {total:,}; saved in {folder.path}: "
+        f"the same command goes on from there"
+    )
+
+
+class _Pace:
+    """Advances in slices of about half a second, so that clocks and Ctrl-C are looked at."""
+
+    def __init__(
+        self, learner: Learner, plan: Plan, *, total: int, report: Report, folder: RunFolder | None
+    ) -> None:
+        self.learner, self.plan, self.total = learner, plan, total
+        self.report, self.folder = report, folder
+        self.began, self.first = time.monotonic(), learner.step
+        self.saved, self.slice = self.began, 1
+
+    def reach(self, stop: int, interrupted: threading.Event) -> bool:
+        """Advance to `stop`; False, with the state saved, if Ctrl-C came first."""
+        while self.learner.step < stop:
+            if interrupted.is_set():
+                self._save()
+                return False
+            before = time.monotonic()
+            steps = min(self.slice, stop - self.learner.step)
+            self.learner.advance(steps)
+            took = max(time.monotonic() - before, 1e-6)
+            fitting = int(steps * self.plan.slice_seconds / took)
+            self.slice = max(1, min(2 * self.slice, fitting))
+            if self.learner.step < stop:
+                self.tell([])
+                self.save_if_due()
+        return True
+
+    def tell(self, rows: list[Row]) -> None:
+        """Report where the run stands."""
+        step = self.learner.step
+        seconds = time.monotonic() - self.began
+        per_epoch, taken = self.learner.steps_per_epoch, step - self.first
+        self.report(Moment(step, self.total, per_epoch, seconds, taken, tuple(rows)))
+
+    def save_if_due(self, *, last: bool = False) -> None:
+        """Save the point to resume from, now and then and at the end."""
+        if last or time.monotonic() - self.saved >= self.plan.save_seconds:
+            self._save()
+
+    def _save(self) -> None:
+        if self.folder is not None:
+            self.folder.save_resume(self.learner.state(), self.learner.step)
+        self.saved = time.monotonic()
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """An event set by the first Ctrl-C; the second acts at once, as ever."""
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(signum: int, frame: object) -> None:
+        interrupted.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)

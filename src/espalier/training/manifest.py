@@ -1,0 +1,86 @@
+"""What a run writes about itself, and whether a folder may be gone on with."""
+
+from __future__ import annotations
+
+import platform
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from espalier.errors import ConfigError
+from espalier.training.folder import RunFolder
+from espalier.version import __version__
+
+GROWABLE = ("recipe.epochs",)  # a finished run may be asked for more of these
+
+
+def describe_run(
+    kind: str, config: dict[str, Any], *, data: dict[str, Any], device: torch.device
+) -> dict[str, Any]:
+    """The manifest of a run that is about to begin or to go on."""
+    on_cuda = device.type == "cuda"
+    return {
+        "kind": kind,
+        "status": "running",
+        "config": config,
+        "data": data,
+        "device": torch.cuda.get_device_name(device) if on_cuda else "cpu",
+        "threads": torch.get_num_threads(),
+        "versions": {
+            "espalier": __version__,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+        },
+        "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "seconds": 0.0,
+    }
+
+
+def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
+    """Write the manifest, or go on with the one that is there if it asks for the same run."""
+    old = folder.manifest()
+    if old is not None:
+        _refuse_other_run(folder, old, manifest)
+        manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
+    folder.write_manifest(manifest)
+    return manifest
+
+
+def close_run(folder: RunFolder, manifest: dict[str, Any], *, status: str, seconds: float) -> None:
+    """Write how the run ended and how long this process worked on it."""
+    spent = round(manifest["seconds"] + seconds, 3)
+    folder.write_manifest(manifest | {"status": status, "seconds": spent})
+
+
+def _refuse_other_run(folder: RunFolder, old: dict[str, Any], new: dict[str, Any]) -> None:
+    before, after = _flat(old["config"]), _flat(new["config"])
+    names = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+    names = [name for name in names if not _grown(name, before, after)]
+    if names:
+        shown = ", ".join(f"{n} {before.get(n)!r} -> {after.get(n)!r}" for n in names[:4])
+        raise ConfigError(
+            f"{folder.path} holds another run: {shown}; give another folder, or remove this one"
+        )
+    if old["data"].get("sha256") != new["data"].get("sha256"):
+        raise ConfigError(
+            f"{folder.path} was begun on other data (sha256 {old['data'].get('sha256')!s:.12}..., "
+            f"now {new['data'].get('sha256')!s:.12}...); give another folder"
+        )
+
+
+def _grown(name: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
+    return name in GROWABLE and after.get(name, 0) >= before.get(name, 0)
+
+
+def _flat(config: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested settings by dotted name."""
+    if isinstance(config, dict):
+        items: Any = config.items()
+    elif isinstance(config, list | tuple):
+        items = enumerate(config)
+    else:
+        return {prefix[:-1]: config}
+    return {key: v for name, value in items for key, v in _flat(value, f"{prefix}{name}.").items()}

@@ -1,0 +1,83 @@
+"""How far a run is: values for whoever wants to show them. The library itself shows nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from espalier.training.learner import Row
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where a run stands; `rows` are the measures just taken, if any were."""
+
+    step: int
+    total: int
+    steps_per_epoch: int
+    seconds: float  # since this process began to train
+    taken: int  # steps taken in those seconds
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def remaining(self) -> float:
+        """Seconds to go at the pace so far; infinite before the first step."""
+        return (self.total - self.step) * self.seconds / self.taken if self.taken else float("inf")
+
+
+Report = Callable[[Moment], None]
+
+
+def silence(moment: Moment) -> None:
+    """Show nothing."""
+
+
+@dataclass
+class Lines:
+    """Plain lines for a log: one a measure, and one now and then in between."""
+
+    stream: TextIO
+    every: float = 30.0
+    _last: float = field(default_factory=time.monotonic)
+
+    def __call__(self, moment: Moment) -> None:
+        """Write a line if something was measured or enough time went by."""
+        now = time.monotonic()
+        if not moment.rows and now - self._last < self.every:
+            return
+        self._last = now
+        self.stream.write(describe(moment) + "\n")
+        self.stream.flush()
+
+
+def describe(moment: Moment) -> str:
+    """One line: place, pace, time to go, and the mean of every measure over members."""
+    epoch = moment.step / moment.steps_per_epoch
+    parts = [f"step {moment.step:,}/{moment.total:,}", f"epoch {epoch:.2f}"]
+    if moment.taken and moment.seconds:
+        parts.append(f"{moment.taken / moment.seconds:.1f} steps/s")
+        parts.append(f"{clock(moment.remaining)} to go")
+    parts += [f"{name} {value:.4g}" for name, value in averages(moment.rows).items()]
+    return "  ".join(parts)
+
+
+def averages(rows: tuple[Row, ...]) -> dict[str, float]:
+    """The mean over members of every measured column."""
+    skipped = {"step", "epoch", "seconds"}
+    names = [key for key, value in rows[0].items() if isinstance(value, float)] if rows else []
+    return {
+        name: sum(float(row[name]) for row in rows) / len(rows)
+        for name in names
+        if name not in skipped
+    }
+
+
+def clock(seconds: float) -> str:
+    """Hours, minutes and seconds."""
+    if seconds == float("inf"):
+        return "?"
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"

@@ -1,0 +1,81 @@
+"""When checkpoints are kept: a set of step numbers, each with its name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from espalier.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class EveryEpoch:
+    """After every `count` epochs, and after the last."""
+
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class LogSteps:
+    """`per_octave` checkpoints each time the number of steps doubles, from the first step on."""
+
+    per_octave: int = 2
+
+
+@dataclass(frozen=True)
+class AtSteps:
+    """At these steps."""
+
+    steps: tuple[int, ...]
+
+
+Schedule = EveryEpoch | LogSteps | AtSteps
+
+
+def steps_of(schedule: Schedule, *, epochs: int, steps_per_epoch: int) -> set[int]:
+    """The steps at which one schedule asks for a checkpoint."""
+    total = epochs * steps_per_epoch
+    match schedule:
+        case EveryEpoch(count):
+            ends = {min(epoch, epochs) for epoch in range(count, epochs + count, count)}
+            return {epoch * steps_per_epoch for epoch in ends}
+        case LogSteps(per_octave):
+            last = math.floor(math.log2(total) * per_octave)
+            return {round(2 ** (k / per_octave)) for k in range(last + 1)}
+        case AtSteps(steps):
+            return {step for step in steps if 0 <= step <= total}
+
+
+def checkpoint_name(step: int, steps_per_epoch: int) -> str:
+    """`epoch-3` at the end of an epoch, `step-128` elsewhere."""
+    epoch, inside = divmod(step, steps_per_epoch)
+    return f"step-{step}" if inside or not step else f"epoch-{epoch}"
+
+
+def parse_schedule(text: str) -> tuple[Schedule, ...]:
+    """From words: 'epoch', 'epoch:5', 'log', 'log:4', 'step:10,100', or several joined by '+'."""
+    return tuple(_parse_one(part.strip()) for part in text.split("+"))
+
+
+def _parse_one(text: str) -> Schedule:
+    kind, _, detail = text.partition(":")
+    try:
+        match kind:
+            case "epoch":
+                return EveryEpoch(_positive(detail or "1"))
+            case "log":
+                return LogSteps(_positive(detail or "2"))
+            case "step":
+                return AtSteps(tuple(int(step) for step in detail.split(",")))
+    except ValueError:
+        pass
+    raise ConfigError(
+        f"{text!r} is not a checkpoint schedule; use 'epoch', 'epoch:N', 'log', 'log:N' (N a "
+        f"doubling), 'step:A,B,...', or several joined by '+'"
+    )
+
+
+def _positive(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError
+    return int(text)

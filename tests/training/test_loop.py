@@ -1,0 +1,168 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from espalier.nets.files import checkpoints, load_language_model, read_tensors
+from espalier.nets.lstm import language_model
+from espalier.training.alone import Alone
+from espalier.training.ensembles import Ensemble, Member
+from espalier.training.folder import RunFolder
+from espalier.training.loop import Interrupted, Plan, train
+from espalier.training.measures import TextLoss
+from espalier.training.progress import Lines, Moment, clock, describe
+from espalier.training.recipe import Recipe
+from espalier.training.schedule import AtSteps, EveryEpoch, LogSteps
+
+CPU = torch.device("cpu")
+
+
+def learner_of(kind, *, dropout=0.3, anneal=4.0):
+    rng = np.random.default_rng(0)
+    recipe = Recipe(window=5, batch=3, anneal=anneal)
+    streams = torch.from_numpy(rng.integers(13, size=(2, 8 * 5 + 1, 3)))
+    held_out = TextLoss.of(rng.integers(13, size=150), CPU)
+    models = [language_model(vocabulary_size=13, hidden=6, dropout=dropout, seed=s) for s in (0, 1)]
+    if kind == "alone":
+        return Alone(models[0], streams[0], recipe, measure=held_out, device=CPU)
+    team = [Member(f"m{s}", model, s) for s, model in enumerate(models)]
+    return Ensemble(team, streams, recipe, measure=held_out, device=CPU)
+
+
+@pytest.mark.parametrize("kind", ["alone", "ensemble"])
+@pytest.mark.parametrize("cut", [1, 7, 8, 19])
+def test_going_on_from_any_step_gives_the_same_numbers(tmp_path, kind, cut):
+    whole = train(learner_of(kind), Plan(4))
+    folder = RunFolder.create(tmp_path)
+    first = learner_of(kind)
+
+    def stop_at(moment):
+        if moment.step >= cut:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    plan = Plan(4, slice_seconds=1e-9)
+    with pytest.raises(Interrupted, match=f"interrupted at step {cut} of 32; saved in"):
+        train(first, plan, folder=folder, report=stop_at)
+    again = learner_of(kind)
+    assert train(again, plan, folder=folder) == whole
+    assert folder.rows() == whole
+    assert again.step == 32
+
+
+def test_rows_and_checkpoints_after_the_resume_point_are_made_again(tmp_path):
+    """As after a kill: what was measured later than the last saved state is dropped."""
+    folder = RunFolder.create(tmp_path)
+    whole = train(learner_of("ensemble"), Plan(2))
+    early = learner_of("ensemble")
+    early.advance(5)
+    folder.save_resume(early.state(), 5)
+    folder.append_rows([{"step": 8, "epoch": 1.0, "member": "m0", "train_loss": 99.0}])
+    assert train(learner_of("ensemble"), Plan(2), folder=folder) == whole
+
+
+SCRIPT = """
+    import sys, torch
+    sys.path.insert(0, {tests!r})
+    from test_loop import learner_of
+    from espalier.training.folder import RunFolder
+    from espalier.training.loop import Plan, train
+    torch.set_num_threads(1)
+    train(learner_of("ensemble"), Plan(400, save_seconds=0.01), folder=RunFolder.create({out!r}))
+"""
+
+
+def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
+    out = tmp_path / "run"
+    tests = os.path.dirname(__file__)
+    code = textwrap.dedent(SCRIPT.format(tests=tests, out=str(out)))
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
+    deadline = time.monotonic() + 60
+    while len(checkpoints(out)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.002)
+    child.kill()
+    assert child.wait() == -signal.SIGKILL
+    reached = int(RunFolder(out).load_resume()["taken"])
+    assert 0 < reached < 400 * 8
+    epochs = reached // 8 + 2
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        resumed = train(learner_of("ensemble"), Plan(epochs), folder=RunFolder(out))
+        assert resumed == train(learner_of("ensemble"), Plan(epochs))
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_checkpoints_are_kept_as_scheduled_and_load(tmp_path):
+    folder = RunFolder.create(tmp_path)
+    learner = learner_of("ensemble")
+    rows = train(learner, Plan(3, (EveryEpoch(2), LogSteps(1), AtSteps((0, 5)))), folder=folder)
+    names = [file.stem for file in checkpoints(tmp_path)]
+    assert names == [
+        "step-0",
+        "step-1",
+        "step-2",
+        "step-4",
+        "step-5",
+        "epoch-1",
+        "epoch-2",
+        "epoch-3",
+    ]
+    assert {row["step"] for row in rows} == {1, 2, 4, 5, 8, 16, 24}
+    metadata = read_tensors(tmp_path / "epoch-2.safetensors")[1]
+    assert json.loads(metadata["metrics"]) == [row for row in rows if row["step"] == 16]
+    last = load_language_model(tmp_path, member="m1")
+    assert torch.equal(last.encoder.weight, learner.weights["encoder.weight"][1].detach())
+    assert torch.equal(
+        load_language_model(tmp_path / "step-0", member=0).decoder.weight,
+        language_model(vocabulary_size=13, hidden=6, seed=0).decoder.weight,
+    )
+
+
+def test_training_ends_when_annealing_has():
+    learner = learner_of("alone")
+    learner.recipe = learner.tracked.recipe = Recipe(
+        window=5, batch=3, anneal=100.0, smallest_rate=0.5
+    )
+    rows = train(learner, Plan(500))
+    assert learner.finished
+    assert len(rows) < 500
+
+
+def test_tables_become_parquet(tmp_path):
+    folder = RunFolder.create(tmp_path)
+    rows = train(learner_of("ensemble"), Plan(2), folder=folder)
+    assert [file.name for file in folder.tidy()] == ["metrics.parquet"]
+    assert not (tmp_path / "metrics.jsonl").exists()
+    assert folder.rows() == rows
+    assert train(learner_of("ensemble"), Plan(3), folder=folder)[: len(rows)] == rows
+
+
+def test_a_run_off_the_main_thread_needs_no_signals():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(train(learner_of("alone"), Plan(1))))
+    thread.start()
+    thread.join()
+    assert len(found[0]) == 1
+
+
+def test_lines_say_where_a_run_is(capsys):
+    row = {"step": 8, "epoch": 1.0, "member": "m0", "train_loss": 2.5}
+    moment = Moment(8, 32, 8, seconds=2.0, taken=8, rows=(row,))
+    assert describe(moment) == "step 8/32  epoch 1.00  4.0 steps/s  0:06 to go  train_loss 2.5"
+    lines = Lines(sys.stdout, every=3600)
+    lines(Moment(9, 32, 8, seconds=2.0, taken=9))
+    lines(moment)
+    assert capsys.readouterr().out == describe(moment) + "\n"
+    assert clock(3723) == "1:02:03"
+    assert clock(float("inf")) == "?"

@@ -1,0 +1,42 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from espalier.errors import ConfigError
+from espalier.training.schedule import (
+    AtSteps,
+    EveryEpoch,
+    LogSteps,
+    checkpoint_name,
+    parse_schedule,
+    steps_of,
+)
+
+
+@given(st.integers(1, 60), st.integers(1, 2000), st.integers(1, 70), st.integers(1, 8))
+def test_steps_lie_within_training_and_the_last_epoch_is_kept(epochs, per_epoch, every, octave):
+    given_ = {"epochs": epochs, "steps_per_epoch": per_epoch}
+    kept = steps_of(EveryEpoch(every), **given_)
+    assert max(kept) == epochs * per_epoch
+    assert all(step % per_epoch == 0 for step in kept)
+    early = steps_of(LogSteps(octave), **given_)
+    assert 1 in early
+    assert max(early) <= epochs * per_epoch
+
+
+def test_names_and_words():
+    assert checkpoint_name(0, 10) == "step-0"
+    assert checkpoint_name(15, 10) == "step-15"
+    assert checkpoint_name(40, 10) == "epoch-4"
+    assert parse_schedule("epoch") == (EveryEpoch(1),)
+    assert parse_schedule("epoch:5 + log:4 + step:1,7") == (
+        EveryEpoch(5),
+        LogSteps(4),
+        AtSteps((1, 7)),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "epochs", "epoch:0", "log:x", "step:", "step:1,b"])
+def test_other_words_are_refused_with_the_grammar(text):
+    with pytest.raises(ConfigError, match="not a checkpoint schedule; use 'epoch'"):
+        parse_schedule(text)
