@@ -44,6 +44,6 @@ class FileError(EspalierError, OSError):
 def nearest(name: object, known: Iterable[str]) -> str:
     """The tail of an error about an unknown name: the closest known one, and all of them."""
     known = sorted(known)
-    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}known: {', '.join(map(repr, known)) if known else 'none'}"

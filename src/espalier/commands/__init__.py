@@ -1,1 +1,1 @@
-"""The verbs of the command line, by subject; `espalier.cli` mounts them."""
+"""What the command line can do: thin functions that call the library and show what it returns."""

@@ -7,7 +7,7 @@ count * squares = total**2, and a mean is total / count.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from espalier.language import Categorical, Head, Numerical, Program, SetValued
 Floats = NDArray[np.float64]
 
 
-class Sums(NamedTuple):
+@dataclass(frozen=True)
+class Sums:
     """Over the positions that each position selects: their number, sum and sum of squares."""
 
     count: Floats
@@ -29,7 +30,7 @@ class Sums(NamedTuple):
 def attend(program: Program, state: State) -> State:
     """The state in the next layer's middle: every head has read the state as it was."""
     columns = dict(state.columns)
-    for name, head in program.heads.items():
+    for name in program.heads:
         columns[name] = head_output(program, name, state)
     return State(state.batch, state.layer + 1, columns)
 
@@ -46,7 +47,7 @@ def head_output(program: Program, name: str, state: State) -> Column:
 
 
 def select(program: Program, head: Head, state: State) -> Sums:
-    """The sums over what `head` selects."""
+    """The sums over what `head` selects; squares are left at 0 for numbers, which may differ."""
     # Outputs of heads are null when a layer starts, and null neither matches nor is carried.
     if {head.query, head.key, head.value} & program.heads.keys():
         nothing = np.zeros(len(state.batch.example))
@@ -61,6 +62,7 @@ def _by_offset(program: Program, head: Head, state: State, values: Floats) -> Su
     """Walk the allowed offsets: work grows with their number, not with the length squared."""
     batch = state.batch
     longest = int(batch.lengths.max(initial=0))
+    is_number = isinstance(program.specs[head.value], Numerical)
     count, total, squares = (np.zeros(len(values)) for _ in range(3))
     for offset in sorted(head.relative_positions or ()):
         if abs(offset) >= longest:
@@ -70,7 +72,8 @@ def _by_offset(program: Program, head: Head, state: State, values: Floats) -> Su
         carried = np.where(chosen, values[source], 0.0)
         count += chosen
         total += carried
-        squares += carried * carried
+        if not is_number:
+            squares += carried * carried
     return Sums(count, total, squares)
 
 
@@ -80,9 +83,9 @@ def _matches(program: Program, head: Head, state: State, source: Ints) -> Mask:
     query, key = state.columns[head.query], state.columns[head.key][source]
     match program.specs[head.query]:
         case SetValued() as spec:
-            return _members(spec)[query.astype(np.int64), key.astype(np.int64)] > 0
+            return np.asarray(_members(spec)[query.astype(np.int64), key.astype(np.int64)] > 0)
         case _:
-            return query == key
+            return np.asarray(query == key)
 
 
 def _by_key(program: Program, head: Head, state: State, values: Floats) -> Sums:
@@ -92,9 +95,11 @@ def _by_key(program: Program, head: Head, state: State, values: Floats) -> Sums:
     batch, key_spec = state.batch, program.specs[head.key]
     assert isinstance(key_spec, Categorical)
     slots = batch.example * key_spec.size + state.columns[head.key].astype(np.int64)
+    is_number = isinstance(program.specs[head.value], Numerical)
+    squared = np.zeros_like(values) if is_number else values * values
     per_key = [
         np.bincount(slots, weights=weights, minlength=len(batch) * key_spec.size)
-        for weights in (None, values, values * values)
+        for weights in (None, values, squared)
     ]
     query = state.columns[head.query].astype(np.int64)
     match program.specs[head.query]:

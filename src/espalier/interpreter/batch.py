@@ -1,4 +1,4 @@
-"""A ragged batch laid end to end: no padding, one array entry for each position of each sequence."""
+"""A ragged batch laid end to end: one array entry for each position, and no padding."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Batch:
 
     def every(self, mask: Mask) -> Mask:
         """For each sequence, whether `mask` holds at all its positions."""
-        return np.bincount(self.example[~mask], minlength=len(self)) == 0
+        return np.asarray(np.bincount(self.example[~mask], minlength=len(self)) == 0)
 
     def shifted(self, offset: int) -> tuple[Ints, Mask]:
         """For each entry, the entry `offset` to its right, and whether its sequence has one."""

@@ -9,7 +9,7 @@ import numpy as np
 from espalier.interpreter import refusals
 from espalier.interpreter.attention import attend
 from espalier.interpreter.batch import NULL, Batch, Column, Ints, Mask, State
-from espalier.interpreter.tables import NO_RULE, UNDEFINED, tabulate
+from espalier.interpreter.tables import UNDEFINED, RuleTable, tabulate
 from espalier.language import (
     ByInput,
     ByPosition,
@@ -37,6 +37,10 @@ class Machine:
     def __init__(self, program: Program, *, strict: bool = True) -> None:
         self.program, self.strict = program, strict
         self._tables = tabulate(program)
+        # Heads whose every value has a reset are null after every layer, with nothing to look up.
+        self._always_reset = [name for name in program.heads if _is_always_reset(program, name)]
+        for name in self._always_reset:
+            del self._tables[name]
         self._initial = {name: _first_codes(program, name) for name in program.variables}
 
     def start(self, sequences: Sequence[Sequence[int]], inputs: Ints | None = None) -> State:
@@ -51,35 +55,50 @@ class Machine:
                 case ByPosition():
                     columns[name] = self._initial[name][batch.position]
                 case Constant():
-                    columns[name] = np.repeat(self._initial[name], len(tokens))
+                    columns[name] = self._initial[name][np.zeros_like(tokens)]
         for name in self.program.heads:
-            empty = np.nan if isinstance(self.program.specs[name], Numerical) else NULL
-            columns[name] = np.full(len(tokens), empty)
+            columns[name] = _nulls(self.program.specs[name], len(tokens))
         return State(batch, 0, columns)
 
     def attend(self, state: State) -> State:
         """The state after the attention sub-layer."""
-        refusals.refuse_stale(self.program, state)
+        stale = [name for name in self.program.heads if name not in self._always_reset]
+        refusals.refuse_stale(self.program, stale, state)
         return attend(self.program, state)
 
     def update(self, state: State) -> State:
         """The state after the MLP sub-layer: every rule that holds has been applied."""
-        digits = {
-            name: _digits(spec, state.columns[name]) for name, spec in self.program.specs.items()
-        }
+        specs = self.program.specs
+        codes = {name: _codes(specs[name], column) for name, column in state.columns.items()}
+        nulls = {name: found < 0 for name, found in codes.items() if name in self.program.heads}
+        nulls = {name: mask for name, mask in nulls.items() if mask.any()}
+        # Any code will do where a variable is null: what was found there does not count.
+        codes |= {name: np.maximum(codes[name], 0) for name in nulls}
         columns = dict(state.columns)
         for output, tables in self._tables.items():
-            answer = np.full(len(state.batch.example), NO_RULE, dtype=np.int64)
-            for table in tables:
-                found = table.look_up(digits)
+            answer = self._answer(tables[0], state, codes, nulls)
+            for table in tables[1:]:
+                found = self._answer(table, state, codes, nulls)
                 both = (answer > UNDEFINED) & (found > UNDEFINED)
                 if both.any():
                     raise refusals.two_rules(self.program, output, state, both)
-                if self.strict and (found == UNDEFINED).any():
-                    raise refusals.undefined(self.program, table.variables, state, found)
                 answer = np.maximum(answer, found)
-            columns[output] = _write(self.program.specs[output], columns[output], answer)
+            columns[output] = _write(specs[output], columns[output], answer)
+        for name in self._always_reset:
+            columns[name] = _nulls(specs[name], len(state.batch.example))
         return State(state.batch, state.layer, columns)
+
+    def _answer(
+        self,
+        table: RuleTable,
+        state: State,
+        codes: dict[str, Ints],
+        nulls: dict[str, Mask],
+    ) -> Ints:
+        found = table.look_up(codes, nulls)
+        if self.strict and nulls and (found == UNDEFINED).any():
+            raise refusals.undefined(self.program, table.variables, state, found)
+        return found
 
     def run(
         self,
@@ -120,6 +139,11 @@ class Machine:
         }
 
 
+def _is_always_reset(program: Program, name: str) -> bool:
+    values = {rule.old for rule in program.rules if rule.output == name and rule.is_reset}
+    return values == set(program.specs[name].values)
+
+
 def _first_codes(program: Program, name: str) -> Column:
     """The table of first values, as codes or reals."""
     spec, initial = program.specs[name], program.initial[name]
@@ -129,12 +153,18 @@ def _first_codes(program: Program, name: str) -> Column:
     return np.asarray([spec.code(value) for value in values], dtype=np.int64)
 
 
-def _digits(spec: Variable, column: Column) -> Ints:
-    """What rules see: 0 for null, 1 more than the code otherwise."""
+def _nulls(spec: Variable, size: int) -> Column:
+    if isinstance(spec, Numerical):
+        return np.full(size, np.nan, dtype=np.float64)
+    return np.full(size, NULL, dtype=np.int64)
+
+
+def _codes(spec: Variable, column: Column) -> Ints:
+    """What rules see: codes, -1 for null, and a number's bucket."""
     if not isinstance(spec, Numerical):
-        return column.astype(np.int64, copy=False) + 1
+        return column.astype(np.int64, copy=False)
     buckets = np.searchsorted(np.asarray(spec.boundaries), column, side="left")
-    return np.where(np.isnan(column), 0, buckets + 1)
+    return np.where(np.isnan(column), NULL, buckets)
 
 
 def _write(spec: Variable, column: Column, answer: Ints) -> Column:

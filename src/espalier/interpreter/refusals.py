@@ -51,9 +51,9 @@ def two_rules(program: Program, output: str, state: State, both: Mask) -> Progra
     )
 
 
-def refuse_stale(program: Program, state: State) -> None:
-    """Raise if a head's output still holds a value when its head is about to write it."""
-    for name in program.heads:
+def refuse_stale(program: Program, names: Sequence[str], state: State) -> None:
+    """Raise if the output of a head of `names` still holds a value when it is to be written."""
+    for name in names:
         stale = ~is_null(state.columns[name])
         if stale.any():
             entry = int(np.flatnonzero(stale)[0])

@@ -29,8 +29,7 @@ def render_text(trace: Trace) -> str:
 
 def headline(trace: Trace) -> str:
     """Input, output and number of layers in one line."""
-    names = trace.program.vocabulary
-    tokens = " ".join(names[token] if names else str(token) for token in trace.tokens)
+    tokens = " ".join(token_names(trace))
     ending = "halted" if trace.halted else "stopped"
     layers = "1 layer" if trace.layers == 1 else f"{trace.layers} layers"
     return f"{tokens}  ->  {' '.join(map(str, trace.outputs))}   ({ending} after {layers})"
@@ -72,3 +71,20 @@ def _block(trace: Trace, moment: Moment, previous: Moment | None) -> list[str]:
         mark = ">" if name == output else " "
         lines.append(f"{mark} {name:<{label}}" + " ".join(cell.rjust(width) for cell in row))
     return lines
+
+
+def ends(count: int, most: int) -> list[int]:
+    """The numbers below `count`, the middle left out where there are more than `most`."""
+    if count <= most:
+        return list(range(count))
+    return [*range(most - most // 2), *range(count - most // 2, count)]
+
+
+def token_names(trace: Trace) -> list[str]:
+    """The input tokens by name, or by number where the program has no vocabulary.
+
+    A line break and its like are written as in Python, since they cannot be seen.
+    """
+    known = trace.program.vocabulary
+    names = [known[token] if known else str(token) for token in trace.tokens]
+    return [name if name.isprintable() else repr(name)[1:-1] for name in names]

@@ -1,7 +1,7 @@
-"""Rules as look-up tables: all rules over the same variables are answered by one array access.
+"""Rules as look-up tables: all rules over the same variables are answered by one search.
 
-A group's values are read as the digits of one number, null being the digit 0. A dense table
-answers where the number is small; sorted keys and a binary search where it is not.
+The codes of a group's variables are read as the digits of one number. A dense array answers where
+such numbers are small, sorted numbers and a binary search where they are not.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from espalier.interpreter.batch import NULL, Ints
+from espalier.interpreter.batch import NULL, Ints, Mask
 from espalier.language import Program, Rule, Variable
 
 # What a table answers beside a new code (>= 0) and NULL (-1).
@@ -22,29 +22,91 @@ UNDEFINED = -2  # a rule holds but for variables that are null here
 NO_RULE = -3
 
 DENSE_LIMIT = 1 << 22
+# Numbers are made of at most this many values at a time, so that they fit into 64 bits.
+STAGE_LIMIT = 1 << 31
 
 
-@dataclass(frozen=True)
+class Index:
+    """Finds the row of a table of codes that equals given codes."""
+
+    def __init__(self, rows: Ints, sizes: Sequence[int]) -> None:
+        self._stages = _stages(sizes)
+        self._known: list[Ints] = []
+        self._dense = math.prod(sizes) <= DENSE_LIMIT
+        if self._dense:
+            place = np.full(math.prod(sizes), -1, dtype=np.int64)
+            place[_number(list(rows.T), sizes)] = np.arange(len(rows))
+            self._known.append(place)
+            self._sizes = sizes
+            return
+        rank = np.zeros(len(rows), dtype=np.int64)
+        for columns, stage_sizes in self._stages:
+            number = _number([rows[:, c] for c in columns], stage_sizes)
+            known, rank = np.unique(rank * math.prod(stage_sizes) + number, return_inverse=True)
+            self._known.append(known)
+        self._row = np.zeros(len(self._known[-1]), dtype=np.int64)
+        self._row[rank] = np.arange(len(rows))
+
+    def find(self, columns: Sequence[Ints]) -> Ints:
+        """For each entry, the number of the row that its codes equal, or -1."""
+        if self._dense:
+            return self._known[0][_number(columns, self._sizes)]
+        rank: Ints = np.zeros(len(columns[0]), dtype=np.int64)
+        missed = np.zeros(len(columns[0]), dtype=bool)
+        for (places, sizes), known in zip(self._stages, self._known, strict=True):
+            number = rank * math.prod(sizes) + _number([columns[p] for p in places], sizes)
+            rank = np.minimum(np.searchsorted(known, number), len(known) - 1)
+            missed |= known[rank] != number
+        return np.where(missed, -1, self._row[rank])
+
+
+@dataclass
 class RuleTable:
     """The rules of `output` whose antecedents are over `variables`."""
 
     output: str
     variables: tuple[str, ...]
-    strides: tuple[int, ...]
+    rows: Ints  # one row of codes for each assignment that satisfies a rule
     answers: Ints
-    keys: Ints | None  # sorted; None where `answers` is dense
+    sizes: tuple[int, ...]
+    reads_null: bool  # False for resets, which are not concerned with null
+    _indices: dict[tuple[int, ...], Index] = field(default_factory=dict)
 
-    def look_up(self, digits: Mapping[str, Ints]) -> Ints:
-        """For each entry, the new code, NULL, UNDEFINED or NO_RULE."""
-        pairs = zip(self.variables, self.strides, strict=True)
-        name, stride = next(pairs)
-        number = digits[name] * stride if stride != 1 else digits[name]
-        for name, stride in pairs:
-            number = number + (digits[name] * stride if stride != 1 else digits[name])
-        if self.keys is None:
-            return self.answers[number]
-        place = np.minimum(np.searchsorted(self.keys, number), len(self.keys) - 1)
-        return np.where(self.keys[place] == number, self.answers[place], NO_RULE)
+    def look_up(self, codes: Mapping[str, Ints], nulls: Mapping[str, Mask]) -> Ints:
+        """For each entry, the new code, NULL, UNDEFINED or NO_RULE.
+
+        `nulls` says where the variables that are null anywhere are null.
+        """
+        columns = [codes[name] for name in self.variables]
+        found = self._index(tuple(range(len(columns)))).find(columns)
+        answer = np.where(found >= 0, self.answers[found], NO_RULE)
+        absent = [nulls[name] for name in self.variables if name in nulls]
+        if absent:
+            somewhere = np.logical_or.reduce(absent)
+            answer[somewhere] = NO_RULE
+            if self.reads_null:
+                self._mark_undefined(np.flatnonzero(somewhere), columns, nulls, answer)
+        return answer
+
+    def _mark_undefined(
+        self, entries: Ints, columns: list[Ints], nulls: Mapping[str, Mask], answer: Ints
+    ) -> None:
+        """A rule reads a null variable where all its other conditions hold."""
+        masks = [nulls[name][entries] if name in nulls else None for name in self.variables]
+        pattern = np.zeros(len(entries), dtype=object if len(masks) > 62 else np.int64)
+        for place, mask in enumerate(masks):
+            if mask is not None:
+                pattern = pattern + mask * (1 << place)
+        for shape in set(pattern.tolist()):
+            here = entries[pattern == shape]
+            kept = tuple(p for p in range(len(masks)) if not shape >> p & 1)
+            held = self._index(kept).find([columns[p][here] for p in kept]) >= 0 if kept else True
+            answer[here[held] if kept else here] = UNDEFINED
+
+    def _index(self, kept: tuple[int, ...]) -> Index:
+        if kept not in self._indices:
+            self._indices[kept] = Index(self.rows[:, kept], [self.sizes[p] for p in kept])
+        return self._indices[kept]
 
 
 def tabulate(program: Program) -> dict[str, list[RuleTable]]:
@@ -55,55 +117,50 @@ def tabulate(program: Program) -> dict[str, list[RuleTable]]:
         names = sorted((atom.variable for atom in rule.antecedent), key=order.__getitem__)
         groups[rule.output, tuple(names)].append(rule)
     tables: dict[str, list[RuleTable]] = defaultdict(list)
-    for (output, names), rules in groups.items():
-        tables[output].append(
-            _table(output, names, rules, program.specs, frozenset(program.heads))
-        )
+    for (output, over), rules in groups.items():
+        tables[output].append(_table(output, over, rules, program.specs))
     return dict(tables)
 
 
 def _table(
-    output: str,
-    names: tuple[str, ...],
-    rules: Iterable[Rule],
-    specs: Mapping[str, Variable],
-    nullable: frozenset[str],
+    output: str, names: tuple[str, ...], rules: Iterable[Rule], specs: Mapping[str, Variable]
 ) -> RuleTable:
-    sizes = [len(specs[name].values) + 1 for name in names]
-    strides = [math.prod(sizes[place + 1 :]) for place in range(len(names))]
-    codes = {name: {v: c + 1 for c, v in enumerate(specs[name].values)} for name in names}
-    found: dict[int, int] = {}
+    codes = {name: {v: c for c, v in enumerate(specs[name].values)} for name in names}
+    rows: list[tuple[int, ...]] = []
+    answers: list[int] = []
+    resets = True
     for rule in rules:
         allowed = {atom.variable: atom.values for atom in rule.antecedent}
-        choices = [
-            [codes[name][value] * stride for value in allowed[name]]
-            for name, stride in zip(names, strides, strict=True)
-        ]
-        new = NULL if rule.new is None else codes[output][rule.new] - 1
-        found.update(dict.fromkeys(map(sum, itertools.product(*choices)), new))
-        if not rule.is_reset:
-            # The rule reads a null variable where all its other conditions hold.
-            blurred = [
-                [*choice, 0] if name in nullable else choice
-                for name, choice in zip(names, choices, strict=True)
-            ]
-            for number in map(sum, itertools.product(*blurred)):
-                found.setdefault(number, UNDEFINED)
-    return _pack(output, names, tuple(strides), found, math.prod(sizes))
+        choices = [[codes[name][value] for value in allowed[name]] for name in names]
+        new = NULL if rule.new is None else codes[output][rule.new]
+        found = list(itertools.product(*choices))
+        rows += found
+        answers += [new] * len(found)
+        resets &= rule.is_reset
+    return RuleTable(
+        output,
+        names,
+        np.asarray(rows, dtype=np.int64),
+        np.asarray(answers, dtype=np.int64),
+        tuple(len(specs[name].values) for name in names),
+        reads_null=not resets,
+    )
 
 
-def _pack(
-    output: str,
-    names: tuple[str, ...],
-    strides: tuple[int, ...],
-    found: dict[int, int],
-    size: int,
-) -> RuleTable:
-    keys = np.fromiter(found.keys(), dtype=np.int64, count=len(found))
-    answers = np.fromiter(found.values(), dtype=np.int64, count=len(found))
-    if size <= DENSE_LIMIT:
-        dense = np.full(size, NO_RULE, dtype=np.int64)
-        dense[keys] = answers
-        return RuleTable(output, names, strides, dense, None)
-    order = np.argsort(keys)
-    return RuleTable(output, names, strides, answers[order], keys[order])
+def _number(columns: Sequence[Ints], sizes: Sequence[int]) -> Ints:
+    """Codes as the digits of one number."""
+    number = columns[0]
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        number = number * size + column
+    return number
+
+
+def _stages(sizes: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """The columns in groups whose sizes multiply to at most `STAGE_LIMIT`."""
+    stages: list[tuple[list[int], list[int]]] = [([], [])]
+    for column, size in enumerate(sizes):
+        if stages[-1][0] and math.prod(stages[-1][1]) * size > STAGE_LIMIT:
+            stages.append(([], []))
+        stages[-1][0].append(column)
+        stages[-1][1].append(size)
+    return stages

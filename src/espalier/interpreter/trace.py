@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from espalier.errors import ProgramError
+from espalier.errors import ProgramError, nearest
 from espalier.interpreter.batch import NULL, State
 from espalier.language import Numerical, Program, Rule, Value, show_value
+from espalier.language.variables import as_integer
 from espalier.storage import write_frame, write_text
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Trace:
         With after="attention" it is the state in the middle of that layer, which the MLP saw.
         """
         moment = self._moment(layer, after)
+        position = as_integer(position, "the position")
         if not 0 <= position < len(self.tokens):
             raise ProgramError(
                 f"position {position} is outside this trace: it has 0..{len(self.tokens) - 1}"
@@ -57,7 +59,7 @@ class Trace:
         return {name: column[position] for name, column in moment.columns.items()}
 
     def _moment(self, layer: int, after: Sublayer) -> Moment:
-        lowest = 0 if after == "mlp" else 1
+        layer, lowest = as_integer(layer, "the layer"), 0 if after == "mlp" else 1
         if after not in ("attention", "mlp") or not lowest <= layer <= self.layers:
             raise ProgramError(
                 f"layer {layer} after {after!r} is outside this trace: it has {lowest}.."
@@ -67,6 +69,8 @@ class Trace:
 
     def rule(self, layer: int, position: int, variable: str) -> Rule | None:
         """The rule that wrote `variable` in `layer`, or None where it was kept."""
+        if variable not in self.program.specs:
+            raise ProgramError(f"there is no {variable!r}; {nearest(variable, self.program.specs)}")
         seen = self.state(layer, position, "attention")
         buckets = {
             name: None if value is None else as_bucket(self.program, name, value)

@@ -13,14 +13,14 @@ The loops that are open when `set` is called are the antecedent of the rules it 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from espalier.errors import ProgramError, nearest
 from espalier.language.heads import Head
-from espalier.language.wiring import all_variables
 from espalier.language.rules import Atom, Rule
 from espalier.language.variables import Value, Variable
+from espalier.language.wiring import all_variables
 
 
 class RuleBuilder:
@@ -44,7 +44,7 @@ class RuleBuilder:
         """The variables that the open loops have fixed, and their values."""
         return {name: value for loop in self._open for name, value in loop.items()}
 
-    def get(self, *names: str) -> Iterator[Any]:
+    def get(self, *names: str) -> Iterable[Any]:
         """Loop over the values of `names`: bare values for one name, tuples for several.
 
         A name that an outer loop has fixed already gives that one value.
@@ -53,17 +53,18 @@ class RuleBuilder:
             raise ProgramError("get needs the name of at least one variable")
         for name in names:
             self._known("reads", name)
-        return self._loop(names)
+        return _Loop(self, names)
 
     def _loop(self, names: tuple[str, ...]) -> Iterator[Any]:
-        fixed = self.scope
-        choices = [(fixed[n],) if n in fixed else self._variables[n].values for n in names]
+        fixed, different = self.scope, tuple(dict.fromkeys(names))
+        choices = [(fixed[n],) if n in fixed else self._variables[n].values for n in different]
         mine: dict[str, Value] = {}
         self._open.append(mine)
         try:
             for values in itertools.product(*choices):
-                mine.update(zip(names, values, strict=True))
-                yield values if len(names) > 1 else values[0]
+                mine.update(zip(different, values, strict=True))
+                found = tuple(mine[name] for name in names)
+                yield found if len(found) > 1 else found[0]
         finally:
             # By identity: a loop left early closes when Python drops it, in no certain order.
             self._open = [loop for loop in self._open if loop is not mine]
@@ -90,3 +91,13 @@ class RuleBuilder:
     def _known(self, verb: str, name: str) -> None:
         if name not in self._variables:
             raise ProgramError(f"RuleBuilder {verb} {name!r}, {nearest(name, self._variables)}")
+
+
+class _Loop:
+    """What `get` returns. Only the `for` statement holds the running loop, so leaving ends it."""
+
+    def __init__(self, builder: RuleBuilder, names: tuple[str, ...]) -> None:
+        self._builder, self._names = builder, names
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._builder._loop(self._names)

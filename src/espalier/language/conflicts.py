@@ -49,7 +49,7 @@ def _find_in_group(rules: list[Rule]) -> tuple[Rule, Rule] | None:
 
 def _keys(rule: Rule, names: tuple[str, ...]) -> Iterator[Key]:
     allowed = {atom.variable: atom.values for atom in rule.antecedent}
-    return itertools.product(*(allowed[name] for name in names))
+    return itertools.product(*(dict.fromkeys(allowed[name]) for name in names))
 
 
 def _project(

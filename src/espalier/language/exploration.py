@@ -1,9 +1,9 @@
 """A plain Python function becomes rules, by following only the paths it takes.
 
 The function is run on a view of the variables that looks a value up only when it is read. A read
-that was not decided yet is a fork; every path through the forks is run once (and once more, to
-see that it repeats). For each output variable the tree of forks is then folded from the leaves
-up: a fork whose branches all agree about that variable disappears.
+that was not decided yet is a fork; every path through the forks is run once (and all of them once
+more, to see that they repeat). For each output variable the tree of forks is then folded from the
+leaves up: a fork whose branches all agree about that variable disappears.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import math
 import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from espalier.errors import ProgramError, nearest
+from espalier.errors import ProgramError
 from espalier.language.rules import Atom, Rule
-from espalier.language.variables import Value, Variable, show_value
+from espalier.language.variables import Value, Variable
+from espalier.language.view import View
 
 FfnFunction = Callable[[MutableMapping[str, Value]], object]
 
@@ -51,6 +52,13 @@ def explore(
     explorer = _Explorer(function, variables, read_only)
     _warn_or_refuse(explorer.estimate(), max_paths)
     trees = explorer.follow_all_paths(max_paths)
+    again = explorer.follow_all_paths(max_paths)
+    for output in dict.fromkeys([*trees, *again]):
+        if trees.get(output, _KEEP) != again.get(output, _KEEP):
+            raise ProgramError(
+                f"ffn_fn does not repeat itself: followed twice, it wrote {output!r} differently; "
+                "it may depend on nothing but what it reads"
+            )
     return [
         rule
         for output in variables
@@ -108,79 +116,13 @@ _Tree = _Keep | _Write | _Branch
 _KEEP = _Keep()
 
 
-class _View(MutableMapping[str, Value]):
-    """What the function sees: reads follow `path` and extend it, writes are kept aside."""
+@dataclass
+class _Fork:
+    """A read whose branches are being followed: leaf counts when it and its last branch began."""
 
-    def __init__(
-        self,
-        variables: Mapping[str, Variable],
-        read_only: frozenset[str],
-        path: list[tuple[str, int]],
-        choose: Callable[[int], int],
-    ) -> None:
-        self.path = path
-        self.writes: dict[str, Value] = {}
-        self.error: ProgramError | None = None
-        self._variables, self._read_only, self._choose = variables, read_only, choose
-        self._seen: dict[str, Value] = {}
-        self._replayed = 0
-
-    def __getitem__(self, name: str) -> Value:
-        if name in self.writes:
-            return self.writes[name]
-        if name in self._seen:
-            return self._seen[name]
-        if name not in self._variables:
-            self._fail(f"ffn_fn reads {name!r}, {nearest(name, self._variables)}")
-        values = self._variables[name].values
-        if self._replayed < len(self.path):
-            expected, code = self.path[self._replayed]
-            if expected != name:
-                self._fail(
-                    f"ffn_fn does not repeat itself: after the same values it read {expected!r} "
-                    f"once and {name!r} another time; it may depend on nothing but what it reads"
-                )
-        else:
-            code = self._choose(len(values))
-            self.path.append((name, code))
-        self._replayed += 1
-        self._seen[name] = values[code]
-        return values[code]
-
-    def __setitem__(self, name: str, value: object) -> None:
-        if name not in self._variables:
-            self._fail(f"ffn_fn writes {name!r}, {nearest(name, self._variables)}")
-        if name in self._read_only:
-            self._fail(
-                f"ffn_fn writes {name!r}, the output of a head, which is null at the end of every "
-                "layer; write a variable of its own"
-            )
-        try:
-            self.writes[name] = self._variables[name].check(value)
-        except ProgramError as error:
-            self._fail(f"ffn_fn writes {name!r}: {error} ({self.where()})")
-
-    def __delitem__(self, name: str) -> None:
-        self._fail(f"ffn_fn deletes {name!r}; a variable always has a value")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._variables)
-
-    def __len__(self) -> int:
-        return len(self._variables)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._variables
-
-    def where(self) -> str:
-        """The values read so far, for errors."""
-        read = ", ".join(f"{name} = {show_value(value)}" for name, value in self._seen.items())
-        return f"where {read}" if read else "before reading anything"
-
-    def _fail(self, message: str) -> None:
-        # Kept as well as raised, so that a function that catches everything cannot swallow it.
-        self.error = self.error or ProgramError(message)
-        raise self.error
+    began: int
+    branch_from: int
+    branches: list[dict[str, _Tree]]
 
 
 class _Explorer:
@@ -191,11 +133,11 @@ class _Explorer:
         read_only: frozenset[str],
     ) -> None:
         self.function, self.variables, self.read_only = function, variables, read_only
-        self._branches: dict[tuple[str, tuple[object, ...]], _Branch] = {}
+        self._branches: dict[tuple[str, str, tuple[object, ...]], _Branch] = {}
 
-    def run(self, path: list[tuple[str, int]], choose: Callable[[int], int]) -> _View:
+    def run(self, path: list[tuple[str, int]], choose: Callable[[int], int]) -> View:
         """The view after one run, which followed `path` and extended it by `choose`."""
-        view = _View(self.variables, self.read_only, path, choose)
+        view = View(self.variables, self.read_only, path, choose)
         try:
             returned = self.function(view)
         except Exception as error:
@@ -228,33 +170,44 @@ class _Explorer:
     def follow_all_paths(self, max_paths: int) -> dict[str, _Tree]:
         """What happens to each output variable that any path writes."""
         path: list[tuple[str, int]] = []
-        # For each open fork, what its finished branches do.
-        open_forks: list[list[dict[str, _Tree]]] = []
-        for _ in range(max_paths):
+        forks: list[_Fork] = []
+        for leaf in range(max_paths):
             done = self._follow(path)
-            open_forks.extend([] for _ in range(len(path) - len(open_forks)))
+            forks.extend(_Fork(leaf, leaf, []) for _ in range(len(path) - len(forks)))
             while path:
                 name, code = path[-1]
-                open_forks[-1].append(done)
+                forks[-1].branches.append(done)
                 if code + 1 < len(self.variables[name].values):
-                    path[-1] = (name, code + 1)
+                    path[-1], forks[-1].branch_from = (name, code + 1), leaf + 1
                     break
                 path.pop()
-                done = self._fold(name, open_forks.pop())
+                done = self._fold(name, forks.pop().branches)
             else:
                 return done
-        guess = self.estimate()
-        raise _too_many(replace(guess, paths=max(guess.paths, max_paths + 1)), max_paths)
+        raise _too_many(self._extrapolate(path, forks, max_paths), max_paths)
+
+    def _extrapolate(
+        self, path: list[tuple[str, int]], forks: list[_Fork], leaves: int
+    ) -> Estimate:
+        """How many paths there may be, from the ones that were open when patience ran out.
+
+        A fork whose finished branches were small next to the one it is in does not multiply.
+        """
+        sizes = {}
+        for (name, code), fork in zip(path, forks, strict=True):
+            finished = fork.branch_from - fork.began
+            if code == 0 or 2 * finished / code >= leaves - fork.branch_from:
+                sizes[name] = len(self.variables[name].values)
+        worst = max(sizes, key=sizes.__getitem__, default=path[-1][0])
+        return Estimate(
+            max(leaves + 1.0, math.prod(map(float, sizes.values()))),
+            worst,
+            len(self.variables[worst].values),
+        )
 
     def _follow(self, path: list[tuple[str, int]]) -> dict[str, _Tree]:
-        """What one path does, having seen it do so twice."""
+        """What one path does to the variables that it changes."""
         view = self.run(path, lambda size: 0)
-        again = self.run(list(path), lambda size: 0)
-        if again.path != path or again.writes != view.writes:
-            raise ProgramError(
-                f"ffn_fn does not repeat itself: {view.where()} it wrote {view.writes} once and "
-                f"{again.writes} another time; it may depend on nothing but what it reads"
-            )
         read = {name: self.variables[name].values[code] for name, code in path}
         return {
             name: _Write(value)
@@ -283,7 +236,9 @@ class _Explorer:
                 for child, value in zip(children, values, strict=True)
             ):
                 return _Write(written)
-        identity = (variable, tuple(c if not isinstance(c, _Branch) else id(c) for c in children))
+        # The output is part of it: 0 and 0.0 are equal, but may belong to different variables.
+        parts = tuple(id(c) if isinstance(c, _Branch) else c for c in children)
+        identity = (output, variable, parts)
         return self._branches.setdefault(identity, _Branch(variable, children))
 
 
@@ -294,7 +249,7 @@ def _emit(tree: _Tree, output: str, variables: Mapping[str, Variable]) -> Iterat
         node, atoms = stack.pop()
         match node:
             case _Branch(variable, children):
-                values = variables[variable].values
+                values: tuple[Value, ...] = variables[variable].values
                 branches = [
                     (child, (*atoms, Atom(variable, (value,))))
                     for value, child in zip(values, children, strict=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from espalier.errors import ProgramError
-from espalier.language.variables import Categorical, Numerical, Variable, as_integer
+from espalier.language.variables import Categorical, Numerical, Variable, as_integer, as_items
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,12 @@ class Head:
     output_spec: Categorical | Numerical | None = None
 
     def __str__(self) -> str:
-        match = f"{self.query} = {self.key}" if self.query is not None else "always"
+        match = f" where {self.query} = {self.key}" if self.query is not None else ""
         if self.relative_positions is None:
-            return f"{self.value} where {match}"
-        offsets = ", ".join(f"{offset:+d}" for offset in sorted(self.relative_positions))
-        return f"{self.value} where {match}, at {offsets}"
+            return f"{self.value}{match}"
+        offsets = sorted(self.relative_positions)
+        shown = ", ".join(f"{offset:+d}" for offset in offsets[:8])
+        return f"{self.value}{match} at {shown}{', ...' if len(offsets) > 8 else ''}"
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,11 @@ def qkv(
         _check_name(role, name)
     offsets = None
     if relative_positions is not None:
-        if isinstance(relative_positions, int):
-            relative_positions = [relative_positions]
-        offsets = frozenset(as_integer(o, "a relative position") for o in relative_positions)
+        given: object = relative_positions
+        if hasattr(given, "__index__") and getattr(given, "ndim", 0) == 0:
+            given = [given]
+        items = as_items(given, f"the relative positions of the head for {value!r}")
+        offsets = frozenset(as_integer(o, "a relative position") for o in items)
         if not offsets:
             raise ProgramError(
                 f"the head for {value!r} has an empty set of relative positions and would attend "

@@ -25,7 +25,7 @@ from espalier.language.validation import (
     check_vocabulary,
     initial_values,
 )
-from espalier.language.variables import Categorical, Variable, as_integer
+from espalier.language.variables import Categorical, Variable, as_integer, without_functions
 from espalier.language.wiring import all_variables
 
 
@@ -48,6 +48,18 @@ class Program:
         """Every variable by name, the outputs of heads last."""
         return all_variables(self.variables, self.heads)
 
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """The variables that some rule writes, resets aside."""
+        return frozenset(rule.output for rule in self.rules if not rule.is_reset)
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The variables that some rule reads, resets aside."""
+        return frozenset(
+            atom.variable for rule in self.rules if not rule.is_reset for atom in rule.antecedent
+        )
+
     @property
     def output(self) -> Categorical:
         """The output variable."""
@@ -57,7 +69,11 @@ class Program:
 
     def merged(self) -> Program:
         """The same program with rules joined into "x in S" where that makes the MLP narrower."""
-        return replace(self, rules=RuleSet(merge_rules(self.rules)))
+        return self.with_rules(merge_rules(self.rules))
+
+    def with_rules(self, rules: Iterable[Rule]) -> Program:
+        """The same program with other rules, which are not checked; resets are among them."""
+        return replace(self, rules=RuleSet(rules))
 
     def tokens(self, sequence: Iterable[object]) -> tuple[int, ...]:
         """`sequence` as token ids (or names of the vocabulary), refused if the program can't run.
@@ -126,17 +142,17 @@ def program_spec(
     """
     heads = {} if heads is None else heads
     specs = all_variables(variables, heads)
+    max_paths = check_range("max_paths", max_paths)
     input_range = check_range("input_range", input_range)
     if position_range is not None:
         position_range = check_range("position_range", position_range)
     check_output(output_name, variables, heads)
     check_halt(halt_spec, variables, heads)
-    initial = {
-        name: initial_values(name, spec, input_range, position_range) for name, spec in variables.items()
-    }
+    ranges = (input_range, position_range)
+    initial = {name: initial_values(name, spec, *ranges) for name, spec in variables.items()}
     written = _rules(ffn_fn, rules, specs, frozenset(heads), max_paths)
     program = Program(
-        variables=dict(variables),
+        variables={name: without_functions(spec) for name, spec in variables.items()},
         heads=dict(heads),
         rules=RuleSet(written),
         initial=initial,
@@ -146,7 +162,7 @@ def program_spec(
         halt=halt_spec,
         vocabulary=check_vocabulary(vocabulary, input_range),
     )
-    return replace(program, rules=RuleSet([*written, *_missing_resets(program)]))
+    return program.with_rules([*written, *_missing_resets(program)])
 
 
 def check_layers(program: Program, max_layers: object) -> int | None:

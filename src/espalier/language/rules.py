@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from espalier.errors import ProgramError
-from espalier.language.variables import Value, show_value
+from espalier.language.variables import Value, as_items, show_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,9 @@ class Atom:
     values: tuple[Value, ...]
 
     def __str__(self) -> str:
+        values: object = self.values
+        if not isinstance(values, tuple):  # refused when the program is built, and shown there
+            return f"{self.variable} in {values!r}"
         if len(self.values) == 1:
             return f"{self.variable} = {show_value(self.values[0])}"
         return f"{self.variable} in " + ", ".join(map(show_value, self.values))
@@ -46,7 +49,7 @@ class Rule:
 
     def __init__(self, antecedent: Antecedent, output: str, old: Value, new: Value | None) -> None:
         pairs = antecedent.items() if isinstance(antecedent, Mapping) else antecedent
-        atoms = tuple(a if isinstance(a, Atom) else Atom(a[0], (a[1],)) for a in pairs)
+        atoms = tuple(_as_atom(item) for item in as_items(pairs, "an antecedent"))
         if not any(atom.variable == output for atom in atoms):
             atoms = (*atoms, Atom(output, (old,)))
         object.__setattr__(self, "antecedent", atoms)
@@ -67,6 +70,14 @@ class Rule:
         conditions = ", ".join(str(a) for a in self.antecedent if a.variable != self.output)
         change = f"{self.output}: {show_value(self.old)} -> {show_value(self.new)}"
         return f"{change} if {conditions}" if conditions else change
+
+
+def _as_atom(item: object) -> Atom:
+    if isinstance(item, Atom):
+        return item
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        raise ProgramError(f"an antecedent holds pairs (variable, value); found {item!r}")
+    return Atom(item[0], (item[1],))
 
 
 class RuleSet(Sequence[Rule]):
@@ -120,12 +131,12 @@ class RuleSet(Sequence[Rule]):
 def as_rules(rules: object) -> list[Rule]:
     """The rules of a list, or of anything that has a `rules` attribute (a RuleBuilder)."""
     rules = getattr(rules, "rules", rules)
-    if isinstance(rules, str) or not isinstance(rules, Iterable):
-        raise ProgramError(f"rules must be a list of Rule or a RuleBuilder; found {rules!r}")
-    found = list(rules)
+    found = as_items(rules, "rules")
+    checked = []
     for place, rule in enumerate(found):
         if not isinstance(rule, Rule):
             raise ProgramError(
                 f"rules[{place}] must be a Rule(antecedent, output, old, new); found {rule!r}"
             )
-    return found
+        checked.append(rule)
+    return checked

@@ -14,6 +14,7 @@ from espalier.language.variables import (
     Value,
     Variable,
     as_integer,
+    as_items,
     show_value,
 )
 
@@ -43,6 +44,7 @@ Initial = Constant | ByInput | ByPosition
 
 
 def check_range(what: str, given: object) -> int:
+    """`given` as a positive integer."""
     size = as_integer(given, what)
     if size < 1:
         raise ProgramError(f"{what} must be at least 1; found {size}")
@@ -52,6 +54,9 @@ def check_range(what: str, given: object) -> int:
 def check_output(
     name: object, variables: Mapping[str, Variable], heads: Mapping[str, Head]
 ) -> None:
+    """Refuse an output that is not a categorical variable of the program\'s own."""
+    if not isinstance(name, str):
+        raise ProgramError(f"output_name must be the name of a variable; found {name!r}")
     if name in heads:
         raise ProgramError(
             f"output_name is {name!r}, the output of a head, which is null at the end of every "
@@ -59,15 +64,12 @@ def check_output(
         )
     if name not in variables:
         raise ProgramError(f"output_name is {name!r}, {nearest(name, variables)}")
-    if not isinstance(variables[str(name)], Categorical):
-        raise ProgramError(
-            f"output_name is {name!r} ({variables[str(name)]}); an output is categorical"
-        )
+    if not isinstance(variables[name], Categorical):
+        raise ProgramError(f"output_name is {name!r} ({variables[name]}); an output is categorical")
 
 
-def check_halt(
-    halt: object, variables: Mapping[str, Variable], heads: Mapping[str, Head]
-) -> None:
+def check_halt(halt: object, variables: Mapping[str, Variable], heads: Mapping[str, Head]) -> None:
+    """Refuse a halting condition that can never be met."""
     if halt is None:
         return
     if not isinstance(halt, Halt):
@@ -91,21 +93,26 @@ def check_halt(
 
 
 def check_vocabulary(names: Sequence[str] | None, input_range: int) -> tuple[str, ...] | None:
+    """One different name for each token, or none at all."""
     if names is None:
         return None
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise ProgramError(f"the vocabulary must be a sequence of names; found {names!r}")
-    if len(names) != input_range or len(set(names)) != len(names):
+    words = []
+    for name in as_items(names, "the vocabulary"):
+        if not isinstance(name, str):
+            raise ProgramError(f"the vocabulary holds names; found {name!r}")
+        words.append(name)
+    if len(words) != input_range or len(set(words)) != len(words):
         raise ProgramError(
             f"the vocabulary needs {input_range} different names, one a token; found "
-            f"{len(names)}, {len(set(names))} of them different"
+            f"{len(words)}, {len(set(words))} of them different"
         )
-    return tuple(names)
+    return tuple(words)
 
 
 def initial_values(
     name: str, spec: Variable, input_range: int, position_range: int | None
 ) -> Initial:
+    """The table of a variable\'s first values."""
     init = spec.init
     if init.from_input is not None:
         return ByInput(_tabulate(name, spec, init.from_input, input_range, "token"))
@@ -127,7 +134,7 @@ def _tabulate(
         try:
             table.append(spec.check_initial(function(index)))
         except ProgramError as error:
-            raise ProgramError(f"variable {name!r} starts wrong at {what} {index}: {error}") from None
+            raise ProgramError(f"first value of {name!r} at {what} {index}: {error}") from None
         except Exception as error:
             raise ProgramError(
                 f"the init function of variable {name!r} raised {type(error).__name__} at {what} "
@@ -148,6 +155,8 @@ def check_rule(rule: Rule, specs: Mapping[str, Variable], heads: frozenset[str])
             raise ProgramError(f"writes {rule.output!r}, {nearest(rule.output, specs)}")
         if (rule.output in heads) != (rule.new is None):
             raise ProgramError("only the output of a head can be set to null, and to nothing else")
+        if rule.new is None and len(atoms) > 1:
+            raise ProgramError("a reset has no other condition: heads are reset in every layer")
         spec = specs[rule.output]
         old = spec.check(rule.old)
         new = None if rule.new is None else spec.check(rule.new)
@@ -164,9 +173,12 @@ def _check_atom(atom: Atom, specs: Mapping[str, Variable]) -> Atom:
     if atom.variable not in specs:
         raise ProgramError(f"reads {atom.variable!r}, {nearest(atom.variable, specs)}")
     spec = specs[atom.variable]
+    if not isinstance(atom.values, tuple):
+        raise ProgramError(f"{atom.variable!r} allows a tuple of values; found {atom.values!r}")
     if not atom.values:
         raise ProgramError(f"allows {atom.variable!r} no value at all")
     try:
-        return Atom(atom.variable, tuple(spec.check(value) for value in atom.values))
+        values = dict.fromkeys(spec.check(value) for value in atom.values)
+        return Atom(atom.variable, tuple(values))
     except ProgramError as error:
         raise ProgramError(f"reads {atom.variable!r}: {error}") from None

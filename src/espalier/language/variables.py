@@ -8,6 +8,7 @@ declared values, its *buckets*.
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -21,7 +22,7 @@ InitFunction = Callable[[int], object]
 
 # A mean that lies this share of a gap above a midpoint still counts as a tie, in both machines:
 # float32 sums cannot promise to land on a midpoint exactly.
-TIE = 2.0**-16
+TIE = 2.0**-14
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Numerical:
     @cached_property
     def boundaries(self) -> tuple[float, ...]:
         """Where one bucket ends: the midpoints, a tie going to the lower bucket."""
-        pairs = zip(self.values, self.values[1:], strict=False)
+        pairs = itertools.pairwise(self.values)
         return tuple((low + high) / 2 + (high - low) * TIE for low, high in pairs)
 
     def bucket(self, number: float) -> int:
@@ -172,12 +173,10 @@ def numerical_var(
     position_init_fn: InitFunction | None = None,
 ) -> Numerical:
     """A numerical variable whose buckets are `values`: at least two, sorted, all different."""
-    if isinstance(values, str | int | float) or not isinstance(values, Iterable):
-        raise ProgramError(f"numerical_var needs a sequence of numbers as values; found {values!r}")
-    buckets = tuple(as_real(value) for value in values)
+    buckets = tuple(as_real(value) for value in as_items(values, "the values of numerical_var"))
     if len(buckets) < 2:
         raise ProgramError(f"numerical_var needs at least two buckets; found {len(buckets)}")
-    for low, high in zip(buckets, buckets[1:], strict=False):
+    for low, high in itertools.pairwise(buckets):
         if low >= high:
             raise ProgramError(
                 f"the buckets of numerical_var must rise; found {low:g} before {high:g}: "
@@ -200,11 +199,9 @@ def set_var(
     Without a range it is the least that holds every element; without a default it is the empty
     set where that is declared, else the first set. `set_var(range, values)` means the same.
     """
-    if isinstance(values, int):
+    if hasattr(values, "__index__") and not hasattr(range, "__index__"):
         values, range = range, values  # type: ignore[assignment]
-    if values is None or isinstance(values, str | int) or not isinstance(values, Iterable):
-        raise ProgramError(f"set_var needs a collection of sets as values; found {values!r}")
-    sets = tuple(as_set(value) for value in values)
+    sets = tuple(as_set(value) for value in as_items(values, "the values of set_var"))
     if not sets:
         raise ProgramError("set_var needs at least one set among its values; found none")
     repeated = next((s for place, s in enumerate(sets) if s in sets[:place]), None)
@@ -228,12 +225,27 @@ def _with_default(spec: Variable, default: object) -> Init:
     return Init(value, spec.init.from_input, spec.init.from_position)
 
 
+def without_functions(spec: Variable) -> Variable:
+    """The variable with its default alone, for a program that has made tables of the functions."""
+    init = Init(spec.init.default)
+    match spec:
+        case Categorical(size):
+            return Categorical(size, init)
+        case Numerical(values):
+            return Numerical(values, init)
+        case SetValued(size, sets):
+            return SetValued(size, sets, init)
+
+
 def as_integer(value: object, what: str = "the value") -> int:
     """`value` as an int, if it is an integer or a truth value of any library."""
     number = _plain(value)
     if isinstance(number, float | str | bytes) or not hasattr(number, "__index__"):
         raise ProgramError(f"{what} must be an integer; found {type(number).__name__} {value!r}")
-    return operator.index(number)
+    try:
+        return operator.index(number)
+    except TypeError as error:
+        raise ProgramError(f"{what} must be an integer; found {value!r} ({error})") from None
 
 
 def as_real(value: object) -> float:
@@ -241,16 +253,29 @@ def as_real(value: object) -> float:
     number = _plain(value)
     if not isinstance(number, int | float):
         raise ProgramError(f"the value must be a number; found {type(number).__name__} {value!r}")
-    if not math.isfinite(number):
+    try:
+        found = float(number)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
         raise ProgramError(f"the value must be finite; found {value!r}")
-    return float(number)
+    return found
+
+
+def as_items(values: object, what: str) -> list[object]:
+    """What a collection holds; ProgramError if it is none, or is text."""
+    if isinstance(values, str | bytes):
+        raise ProgramError(f"{what} must be a collection; found {values!r}")
+    try:
+        return list(values)  # type: ignore[call-overload, no-any-return]
+    except TypeError:
+        raise ProgramError(f"{what} must be a collection; found {values!r}") from None
 
 
 def as_set(value: object) -> frozenset[int]:
     """`value` as a frozen set of non-negative integers."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ProgramError(f"the value must be a set of integers; found {value!r}")
-    found = frozenset(as_integer(element, "an element of a set") for element in value)
+    elements = as_items(value, "a set")
+    found = frozenset(as_integer(element, "an element of a set") for element in elements)
     if any(element < 0 for element in found):
         raise ProgramError(f"a set may not hold negative numbers; found {show_value(found)}")
     return found

@@ -1,4 +1,4 @@
-"""Torch modules that know nothing of programs: here, the LSTM language model."""
+"""Torch modules that know nothing of programs: Transformers, and the LSTM language model."""
 
 from espalier.nets.files import load_language_model, save_language_model
 from espalier.nets.lstm import LanguageModel, Shape, States, language_model

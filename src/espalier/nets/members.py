@@ -94,13 +94,13 @@ def look_up(
     table: Float[Tensor, "E V D"], tokens: Int[Tensor, "E N B"]
 ) -> Float[Tensor, "E N B D"]:
     """The row of each member's own table for each of its tokens."""
-    rows: Tensor = _Lookup.apply(table, tokens)  # type: ignore[no-untyped-call]
+    rows: Tensor = _Lookup.apply(table, tokens)
     return rows
 
 
 def mean_losses(logits: Float[Tensor, "E M V"], targets: Int[Tensor, "E M"]) -> Float[Tensor, " E"]:
     """Each member's mean cross-entropy, in nats."""
-    losses: Tensor = _Loss.apply(logits, targets)  # type: ignore[no-untyped-call]
+    losses: Tensor = _Loss.apply(logits, targets)
     return losses
 
 

@@ -29,7 +29,7 @@ def recur(
     """
     fusable = projected.is_cuda and projected.dtype == torch.float32
     function = _Fused if fusable and fused_cell_works() else _Plain
-    hiddens, cell = function.apply(projected, recurrent, *state)  # type: ignore[no-untyped-call]
+    hiddens, cell = function.apply(projected, recurrent, *state)
     return hiddens, cell
 
 
@@ -48,7 +48,7 @@ def fused_cell_works() -> bool:
     try:
         for function in (_Plain, _Fused):
             leaves = [tensor.clone().requires_grad_() for tensor in drawn]
-            hiddens, cell = function.apply(*leaves)  # type: ignore[no-untyped-call]
+            hiddens, cell = function.apply(*leaves)
             (hiddens.square().sum() + cell.sum()).backward()
             found.append([hiddens.detach(), cell.detach(), *(leaf.grad for leaf in leaves)])
     except (RuntimeError, AttributeError, NotImplementedError):

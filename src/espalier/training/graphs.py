@@ -21,7 +21,7 @@ def captured(step: Step, mutable: Sequence[Tensor], device: torch.device) -> Ste
     if device.type != "cuda":
         return step
     before = [tensor.detach().clone() for tensor in mutable]
-    side = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    side = torch.cuda.Stream(device)
     side.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(side):
         for _ in range(WARM_UP):

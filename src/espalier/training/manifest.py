@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 import time
 from typing import Any
 
@@ -19,8 +20,6 @@ def describe_run(
     kind: str, config: dict[str, Any], *, data: dict[str, Any], device: torch.device
 ) -> dict[str, Any]:
     """The manifest of a run that is about to begin or to go on."""
-    import espalier
-
     on_cuda = device.type == "cuda"
     return {
         "kind": kind,
@@ -30,7 +29,7 @@ def describe_run(
         "device": torch.cuda.get_device_name(device) if on_cuda else "cpu",
         "threads": torch.get_num_threads(),
         "versions": {
-            "espalier": espalier.__version__,
+            "espalier": sys.modules["espalier"].__version__,  # our own package: it is there
             "python": platform.python_version(),
             "torch": torch.__version__,
             "numpy": np.__version__,

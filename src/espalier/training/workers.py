@@ -36,7 +36,7 @@ def train_cell(kind: str, settings: Mapping[str, Any], folder: str, *, device: s
 def with_joblib(out: Path, cells: Sequence[Cell], *, workers: int) -> None:
     """Train cells by that many processes of this machine."""
     try:
-        from joblib import Parallel, delayed  # type: ignore[import-untyped]
+        from joblib import Parallel, delayed
     except ImportError as error:
         raise ConfigError(
             "workers need joblib: pip install joblib, or set workers = 0 for an ensemble"
@@ -52,7 +52,7 @@ def on_cluster(out: Path, cells: Sequence[Cell], *, address: str) -> None:
     except ImportError as error:
         raise ConfigError("a cluster needs dask: pip install 'espalier[cluster]'") from error
     try:
-        client: Any = Client(address, timeout="5s")  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout="5s")
     except OSError as error:
         raise ConfigError(f"no dask scheduler answers at {address}: {error}") from error
     with client:

@@ -1,0 +1,17 @@
+"""`python -m benchmarks [NAME ...]` runs the benchmarks named, by default all."""
+
+import sys
+from importlib import import_module
+
+NAMES = ("programs",)
+
+
+def main() -> None:
+    for name in sys.argv[1:] or NAMES:
+        if name not in NAMES:
+            sys.exit(f"there is no benchmark {name!r}; known: {', '.join(NAMES)}")
+        import_module(f"benchmarks.{name}").main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The command line. Commands live in `commands/` and import torch only when they need it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from cyclopts import App
+
+from espalier import __version__
+from espalier.commands import programs, training
+from espalier.commands.demo import demo_command
+from espalier.commands.doctor import doctor_command
+from espalier.errors import EspalierError
+
+app = App(
+    name="espalier",
+    help="How sequence models compose meaning: programs into Transformers, networks into parts.",
+    version=__version__,
+)
+
+app.command(programs.programs_command, name="programs")
+app.command(programs.run_command, name="run")
+app.command(programs.trace_command, name="trace")
+app.command(programs.compile_command, name="compile")
+app.command(programs.verify_command, name="verify")
+app.command(demo_command, name="demo")
+app.command(doctor_command, name="doctor")
+training.register(app)
+
+
+def main() -> None:
+    """Run the command line; what espalier refuses is one line on stderr and exit status 2."""
+    try:
+        app()
+    except EspalierError as error:
+        sys.stderr.write(f"espalier: {error}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("espalier: interrupted\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader went away (`espalier trace ... | head`): nothing more can be written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+if __name__ == "__main__":
+    main()

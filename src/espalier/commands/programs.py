@@ -1,0 +1,194 @@
+"""Commands of the first pillar: list, run, trace, compile and verify programs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from espalier.commands.show import console, show_pairs, show_table, show_trace
+from espalier.commands.targets import load_target
+from espalier.errors import FileError
+
+if TYPE_CHECKING:
+    import torch
+
+    from espalier.interpreter import Trace
+
+Target = Annotated[str, Parameter(help="A zoo name, FILE.safetensors, or FILE.py:NAME.")]
+Layers = Annotated[int | None, Parameter(help="Stop after this many layers.")]
+Dtype = Literal["float32", "float64", "bfloat16"]
+
+
+def programs_command() -> None:
+    """List the programs of the zoo."""
+    from espalier import zoo
+
+    show_table(("program", "what it computes"), list(zoo.names().items()))
+
+
+def run_command(
+    target: Target,
+    *tokens: Annotated[str, Parameter(help="The input, as one word or many.")],
+    engine: Literal["interpreter", "compiled"] = "interpreter",
+    max_layers: Layers = None,
+) -> None:
+    """Run a program on one input and print its answer.
+
+    Parameters
+    ----------
+    engine
+        Run on symbols, or through compiled Transformer weights.
+    """
+    entry = load_target(target)
+    sequence = entry.encode(" ".join(tokens))
+    layers = entry.max_layers if max_layers is None else max_layers
+    if engine == "interpreter":
+        from espalier.interpreter import interpret_many
+
+        run = interpret_many(entry.program, [sequence], max_layers=layers)[0]
+    else:
+        from espalier.compiler import compile_program, load_compiled
+
+        is_file = target.endswith(".safetensors")
+        model = load_compiled(target) if is_file else compile_program(entry.program)
+        run = model.run(sequence, max_layers=layers)
+    answer = entry.decode(run.outputs)
+    show_pairs(
+        {
+            "answer": " ".join(map(str, answer)) if isinstance(answer, list) else str(answer),
+            "outputs": " ".join(map(str, run.outputs)),
+            "layers": f"{run.layers}{'' if run.halted else ' (stopped, not halted)'}",
+            "engine": engine,
+        }
+    )
+
+
+def trace_command(
+    target: Target,
+    *tokens: Annotated[str, Parameter(help="The input, as one word or many.")],
+    html: Path | None = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    max_layers: Layers = None,
+) -> None:
+    """Show every variable at every position, layer by layer, as the paper's Figure 3 does.
+
+    Parameters
+    ----------
+    html
+        Write one self-contained page to step through.
+    output
+        Write .png, .svg, .pdf, .csv, .parquet, .json or .html, by the suffix.
+    """
+    from espalier.interpreter import interpret
+
+    entry = load_target(target)
+    layers = entry.max_layers if max_layers is None else max_layers
+    found = interpret(entry.program, entry.encode(" ".join(tokens)), max_layers=layers)
+    written = [path for path in (html, output) if path is not None]
+    for path in written:
+        _write_trace(found, path, as_page=path is html)
+        console().print(f"wrote {path}", highlight=False)
+    if not written:
+        show_trace(found)
+
+
+def _write_trace(trace: Trace, path: Path, *, as_page: bool) -> None:
+    suffix = path.suffix.lower()
+    if as_page and suffix not in (".html", ".htm"):
+        raise FileError(f"--html writes a page; give {path} the suffix .html, or use --output")
+    if suffix in (".png", ".svg", ".pdf"):
+        from espalier.plots import draw_trace, save_figure
+
+        save_figure(draw_trace(trace), path)
+    else:
+        trace.save(path)
+
+
+def compile_command(
+    target: Target,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    sharpness: float | None = None,
+    dtype: Dtype = "float32",
+    merge: bool = False,
+) -> None:
+    """Compile a program to Transformer weights in one safetensors file.
+
+    Parameters
+    ----------
+    sharpness
+        The logit of a match; by default large enough that the rest gets a weight of exactly 0.
+    merge
+        Join rules into "x in S" first, for a narrower MLP.
+    """
+    from espalier.compiler import compile_program
+
+    entry = load_target(target)
+    program = entry.program.merged() if merge else entry.program
+    began = time.perf_counter()
+    model = compile_program(program, sharpness=sharpness, dtype=_dtype(dtype))
+    took = time.perf_counter() - began
+    model.save(output)
+    show_pairs(
+        {
+            "rules": f"{len(program.rules):,}",
+            "heads": f"{len(program.heads)}",
+            "residual width": f"{model.layout.width}",
+            "MLP width": f"{len(model.weights.feedforward.b1):,}",
+            "compiled in": f"{took:.3f} s",
+            "wrote": f"{output} ({output.stat().st_size:,} bytes)",
+        }
+    )
+
+
+def verify_command(
+    target: Target,
+    *,
+    cases: int = 200,
+    size: int = 40,
+    seed: int = 0,
+    dtype: Dtype = "float32",
+    max_layers: Layers = None,
+) -> None:
+    """Compare interpreter and compiled weights, value by value, on random inputs.
+
+    Parameters
+    ----------
+    cases
+        How many inputs.
+    size
+        How large an input may be.
+    """
+    from espalier.compiler import compile_program, load_compiled
+    from espalier.verification import verify
+
+    entry = load_target(target)
+    is_file = target.endswith(".safetensors")
+    model = (
+        load_compiled(target) if is_file else compile_program(entry.program, dtype=_dtype(dtype))
+    )
+    layers = entry.max_layers if max_layers is None else max_layers
+    inputs = entry.samples(cases, size=size, seed=seed)
+    batch = [entry.encode(given) for given in inputs]
+    found = verify(entry.program, batch, model=model, max_layers=layers)
+    console().print(str(found), highlight=False)
+    wrong = 0
+    if entry.expected is not None:
+        runs = model.run_many(batch, max_layers=layers)
+        answers = [entry.decode(run.outputs) for run in runs]
+        wrong = sum(a != entry.expected(given) for a, given in zip(answers, inputs, strict=True))
+        console().print(f"{len(inputs) - wrong:,} of {len(inputs):,} answers are right")
+    if wrong or not found.ok:
+        sys.exit(1)
+
+
+def _dtype(name: Dtype) -> torch.dtype:
+    import torch
+
+    found = getattr(torch, name)
+    assert isinstance(found, torch.dtype)
+    return found

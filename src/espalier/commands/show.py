@@ -1,0 +1,49 @@
+"""How results look in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from espalier.interpreter import Trace
+
+
+def console() -> Console:
+    """Standard output, with colours where it is a terminal."""
+    from rich.console import Console
+
+    return Console(soft_wrap=True)
+
+
+def show_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A plain table."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in head:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def show_pairs(pairs: Mapping[str, str]) -> None:
+    """Names and values, aligned."""
+    width = max(map(len, pairs))
+    for name, value in pairs.items():
+        console().print(f"{name:<{width}}  {value}", highlight=False, markup=False)
+
+
+def show_trace(trace: Trace) -> None:
+    """The trace as text: changed values in blue, the output variable in red."""
+    from rich.text import Text
+
+    for line in str(trace).splitlines():
+        text = Text(line)
+        if line.startswith("> "):
+            text.highlight_regex(r"^> \S+", "bold red")
+        text.highlight_regex(r"\S+\*", "bold blue")
+        console().print(text)

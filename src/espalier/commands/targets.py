@@ -1,0 +1,88 @@
+"""What a command is about: a program of the zoo, a compiled file, or a program in a Python file."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from espalier.errors import FileError, ProgramError, nearest
+
+if TYPE_CHECKING:
+    from espalier.language import Program
+    from espalier.zoo import Entry
+
+
+def load_target(target: str) -> Entry:
+    """The entry that `target` names.
+
+    A name of the zoo; FILE.safetensors, written by `espalier compile`; or FILE.py:NAME, where NAME
+    is a `Program` (or a zoo `Entry`) in a Python file of yours, which is run.
+    """
+    from espalier import zoo
+
+    if target.endswith(".safetensors"):
+        from espalier.compiler import load_compiled
+
+        return entry_of(load_compiled(target).program, target)
+    path, _, name = target.rpartition(":")
+    if path.endswith(".py"):
+        return _from_file(Path(path), name)
+    if target not in zoo.names():
+        raise ProgramError(
+            f"there is no program {target!r}; {nearest(target, zoo.names())}. A program of your "
+            "own is given as FILE.py:NAME, a compiled one as FILE.safetensors"
+        )
+    return zoo.load(target)
+
+
+def _from_file(path: Path, name: str) -> Entry:
+    from espalier.language import Program
+    from espalier.zoo import Entry
+
+    if not path.is_file():
+        raise FileError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = getattr(module, name, None)
+    if isinstance(found, Entry):
+        return found
+    if not isinstance(found, Program):
+        known = [key for key, value in vars(module).items() if isinstance(value, Program | Entry)]
+        raise ProgramError(f"{path} has no program {name!r}; {nearest(name, known)}")
+    return entry_of(found, f"{path}:{name}")
+
+
+def entry_of(program: Program, name: str) -> Entry:
+    """A bare program as an entry: tokens are its input, outputs its answer."""
+    from espalier.zoo import Entry
+
+    def sample(source: random.Random, size: int) -> list[int]:
+        longest = min(size, program.position_range or size)
+        return [source.randrange(program.input_range) for _ in range(longest)]
+
+    return Entry(
+        program=program,
+        encode=lambda tokens: list(program.tokens(_words(program, tokens))),
+        decode=lambda outputs: list(outputs),
+        sample=sample,
+        expected=None,
+        name=name,
+        summary="a program of your own",
+    )
+
+
+def _words(program: Program, tokens: str | Iterable[Any]) -> list[Any]:
+    words = tokens.split() if isinstance(tokens, str) else list(tokens)
+    names = program.vocabulary or ()
+    return [
+        int(word)
+        if isinstance(word, str) and word not in names and word.lstrip("-").isdigit()
+        else word
+        for word in words
+    ]

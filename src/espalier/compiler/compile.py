@@ -1,0 +1,69 @@
+"""The compiler: a program in, weights out, one pass a file."""
+
+from __future__ import annotations
+
+import torch
+
+from espalier.compiler.embeddings import embed_positions, embed_tokens
+from espalier.compiler.expansion import AVERAGED, check_numbers
+from espalier.compiler.feedforward import tabulate
+from espalier.compiler.heads import default_sharpness, project
+from espalier.compiler.layout import Layout, averages, lay_out
+from espalier.compiler.model import CompiledModel
+from espalier.errors import CompileError
+from espalier.language import Categorical, Program
+from espalier.nets.weights import HaltWeights, Sparse, Weights
+
+
+def compile_program(
+    program: Program,
+    *,
+    sharpness: float | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> CompiledModel:
+    """A Transformer that does what the interpreter does, layer by layer.
+
+    `sharpness` is the logit of a match (the paper's lambda, there 100); by default it is as large
+    as it takes for everything that is not selected to get a weight of exactly 0.
+    """
+    if not isinstance(program, Program):
+        raise CompileError(f"compile_program needs a Program; found {type(program).__name__}")
+    if dtype not in AVERAGED:
+        names = ", ".join(str(known) for known in AVERAGED)
+        raise CompileError(f"cannot compile to {dtype}; choose one of {names}")
+    if sharpness is not None and not 0 < sharpness < torch.inf:
+        raise CompileError(f"sharpness must be a positive number; found {sharpness}")
+    check_numbers(program, dtype)
+    layout = lay_out(program)
+    scale = default_sharpness(dtype) if sharpness is None else float(sharpness)
+    weights = Weights(
+        token_embedding=embed_tokens(layout, dtype),
+        position_embedding=embed_positions(layout, dtype),
+        heads=tuple(project(layout, name, scale, dtype) for name in program.heads),
+        feedforward=tabulate(layout, dtype),
+        unembedding=_unembed(layout, dtype),
+        halt=_halt(layout),
+        longest=_longest(program, dtype),
+    )
+    return CompiledModel(layout, weights)
+
+
+def _unembed(layout: Layout, dtype: torch.dtype) -> Sparse:
+    """Select the dimensions of the output variable."""
+    dimensions = layout.dimensions(layout.program.output_name)
+    entries = [(row, dimension, 1.0) for row, dimension in enumerate(dimensions)]
+    return Sparse.of((len(dimensions), layout.width), entries, dtype)
+
+
+def _halt(layout: Layout) -> HaltWeights | None:
+    halt = layout.program.halt
+    return None if halt is None else HaltWeights(layout.dimension(halt.variable, halt.value))
+
+
+def _longest(program: Program, dtype: torch.dtype) -> int | None:
+    """How long a sequence may be for a categorical head to tell agreement from disagreement."""
+    averaging = (
+        isinstance(program.specs[name], Categorical) and averages(program, head)
+        for name, head in program.heads.items()
+    )
+    return AVERAGED[dtype] // 2 if any(averaging) else None

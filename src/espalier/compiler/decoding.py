@@ -1,0 +1,88 @@
+"""From the residual stream back to symbols, to compare a model with the interpreter.
+
+Codes and nulls as the interpreter writes them: -1 (or NaN) is null. A block that encodes no value
+at all is reported as such, -2 (or infinity), never rounded to the nearest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from espalier.compiler.encoding import members
+from espalier.compiler.expansion import AVERAGED
+from espalier.compiler.layout import Layout, averages
+from espalier.language import Categorical, Numerical, SetValued
+
+NULL = -1
+NOT_A_VALUE = -2
+TOLERANCE = 1e-3
+
+Column = NDArray[np.int64] | NDArray[np.float64]
+
+
+def decode(layout: Layout, z: Tensor, names: Iterable[str] | None = None) -> dict[str, Column]:
+    """The variables `names`, by default all, at every row of `z` (positions by residual width)."""
+    chosen = layout.program.specs if names is None else names
+    return {name: _decode_variable(layout, name, z) for name in chosen}
+
+
+def is_exact(layout: Layout, name: str) -> bool:
+    """Whether a variable's dimensions hold the encoding of its value, not a mean or a number."""
+    head = layout.program.heads.get(name)
+    if isinstance(layout.program.specs[name], Numerical):
+        return False
+    return head is None or not averages(layout.program, head)
+
+
+def _decode_variable(layout: Layout, name: str, z: Tensor) -> Column:
+    dimensions = layout.dimensions(name)
+    block = z[:, dimensions.start : dimensions.stop].double().cpu()
+    match layout.program.specs[name]:
+        case Numerical():
+            return _decode_number(layout, name, block[:, 0], z)
+        case SetValued() as spec:
+            return _decode_set(spec, block)
+        case Categorical():
+            if is_exact(layout, name):
+                return _decode_one_hot(block)
+            # The parts of a mean are rounded one by one.
+            rounding = max(TOLERANCE, block.shape[1] * torch.finfo(z.dtype).eps)
+            return _decode_average(block, AVERAGED[z.dtype], rounding)
+
+
+def _decode_one_hot(block: Tensor) -> NDArray[np.int64]:
+    top, code = block.max(-1)
+    rest = block.abs().sum(-1) - top.abs()
+    is_value = ((top - 1).abs() < TOLERANCE) & (rest < TOLERANCE)
+    is_null = block.abs().sum(-1) < TOLERANCE
+    found = torch.where(is_value, code, torch.where(is_null, NULL, NOT_A_VALUE))
+    return found.numpy()
+
+
+def _decode_average(block: Tensor, positions: int, rounding: float) -> NDArray[np.int64]:
+    """A mean of one-hots is a value where it is unanimous and null where it is not."""
+    top, code = block.max(-1)
+    is_mean = (block.sum(-1) - 1).abs() < rounding
+    is_null = block.abs().sum(-1) < TOLERANCE
+    agreed = torch.where(top > 1 - 1 / (2 * positions), code, NULL)
+    return torch.where(is_mean | is_null, agreed, NOT_A_VALUE).numpy()
+
+
+def _decode_number(layout: Layout, name: str, value: Tensor, z: Tensor) -> NDArray[np.float64]:
+    if name not in layout.flags:
+        return value.numpy()
+    defined = z[:, layout.flags[name]].double().cpu()
+    found = torch.where(defined > 0.5, value, torch.nan)
+    clean = ((defined - 1).abs() < TOLERANCE) | ((defined.abs() + value.abs()) < TOLERANCE)
+    return torch.where(clean, found, torch.inf).numpy()
+
+
+def _decode_set(spec: SetValued, block: Tensor) -> NDArray[np.int64]:
+    off = (block[:, None, :] - members(spec)).abs().amax(-1)
+    least, code = off.min(-1)
+    return torch.where(least < TOLERANCE, code, NOT_A_VALUE).numpy()

@@ -1,0 +1,43 @@
+"""Symbols to the residual stream: the vector that a compiled model should hold (A.2, eq. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from espalier.compiler.layout import Layout
+from espalier.language import Categorical, Numerical, SetValued
+
+
+def encode(layout: Layout, columns: Mapping[str, NDArray[Any]]) -> Tensor:
+    """One row for each entry of the columns, in float32; null (-1 or NaN) is the zero vector."""
+    rows = len(next(iter(columns.values())))
+    z = torch.zeros(rows, layout.width)
+    for name, column in columns.items():
+        start = layout.starts[name]
+        match layout.program.specs[name]:
+            case Categorical():
+                known = np.flatnonzero(column >= 0)
+                z[known, start + torch.from_numpy(column[known].astype(np.int64))] = 1
+            case SetValued() as spec:
+                z[:, start : start + spec.size] = members(spec)[column.astype(np.int64)].float()
+            case Numerical():
+                z[:, start] = torch.from_numpy(np.nan_to_num(column)).float()
+                if name in layout.flags:
+                    z[:, layout.flags[name]] = torch.from_numpy(~np.isnan(column)).float()
+    if layout.one is not None:
+        z[:, layout.one] = 1
+    return z
+
+
+def members(spec: SetValued) -> Tensor:
+    """A row a declared set, with a 1 for each of its elements."""
+    rows = torch.zeros(len(spec.values), spec.size, dtype=torch.float64)
+    for row, value in zip(rows, spec.values, strict=True):
+        row[sorted(value)] = 1
+    return rows

@@ -1,0 +1,145 @@
+"""Rules as the MLP's last two layers, exactly as Appendix B eq. 8-10.
+
+W1 has a 1 at (rule, m(k, v)) for each atom k = v of the antecedent, b1 is one less than the
+number of atoms, negated, and W2 takes the old value out and puts the new one in. `x in S` has a 1
+at each value of S and still counts once, because a one-hot sums to 1.
+
+Numbers need more than eq. 10, because the stream holds the exact number and rules know only its
+bucket. Two kinds of unit are added after the rules:
+
+clear       The output of a numerical head is always reset, whatever it is, so it is subtracted
+            from itself: x = M clip(x / M) - M clip(-x / M), exact for a power of two M >= |x|.
+remainder   A number that a rule rewrites is x, not its bucket c. With g the rule's pre-activation
+            and r = (x - c) / M, |r| <= 1/2, the unit clip(g - 1/2 + r) is 1/2 + r where the rule
+            holds and 0 elsewhere; M times it, less M/2 times the rule itself, is the remainder.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from espalier.compiler.expansion import expand, held_numbers
+from espalier.compiler.layout import Layout
+from espalier.language import Numerical, Rule, SetValued
+from espalier.nets.weights import FeedForwardWeights, Sparse
+
+
+@dataclass
+class _Units:
+    """Entries of W1, b1 and W2; a place of W2 that is written twice holds the sum."""
+
+    w1: list[tuple[int, int, float]] = field(default_factory=list)
+    b1: list[float] = field(default_factory=list)
+    w2: dict[tuple[int, int], float] = field(default_factory=dict)
+
+    def add(self, reads: dict[int, float], bias: float) -> int:
+        unit = len(self.b1)
+        self.w1.extend((unit, column, weight) for column, weight in reads.items())
+        self.b1.append(bias)
+        return unit
+
+    def write(self, dimension: int, unit: int, amount: float) -> None:
+        self.w2[dimension, unit] = self.w2.get((dimension, unit), 0.0) + amount
+
+
+def tabulate(layout: Layout, dtype: torch.dtype) -> FeedForwardWeights:
+    """The MLP: one unit a rule, in the program's order, then the units that numbers need."""
+    program, units = layout.program, _Units()
+    for rule in program.rules:
+        units.add(_reads(layout, rule), 1.0 - len(rule.antecedent))
+    for unit, rule in enumerate(program.rules):
+        _write(layout, units, unit, rule)
+    for name in layout.flags:
+        _clear(layout, units, name)
+    for unit, rule in enumerate(program.rules):
+        if _needs_remainder(layout, rule):
+            _write_remainder(layout, units, unit, rule)
+    hidden = len(units.b1)
+    changes = [(d, u, amount) for (d, u), amount in units.w2.items() if amount]
+    return FeedForwardWeights(
+        w1=Sparse.of((hidden, layout.width + layout.features), units.w1, dtype),
+        b1=torch.tensor(units.b1, dtype=dtype),
+        w2=Sparse.of((layout.width, hidden), changes, dtype),
+        expansion=expand(layout, dtype),
+    )
+
+
+def unit_labels(layout: Layout) -> list[str]:
+    """What each hidden unit stands for."""
+    labels = [str(rule) for rule in layout.program.rules]
+    labels += [f"clear {name} ({sign})" for name in layout.flags for sign in "+-"]
+    rewriting = (rule for rule in layout.program.rules if _needs_remainder(layout, rule))
+    return labels + [f"remainder of [{rule}]" for rule in rewriting]
+
+
+def _reads(layout: Layout, rule: Rule) -> dict[int, float]:
+    if rule.is_reset and not isinstance(layout.program.specs[rule.output], Numerical):
+        # A reset takes out what is there, a full value or a share of an average.
+        return {
+            layout.dimension(rule.output, layout.program.specs[rule.output].code(rule.old)): 1.0
+        }
+    return {
+        layout.feature(atom.variable, value): 1.0
+        for atom in rule.antecedent
+        for value in atom.values
+    }
+
+
+def _write(layout: Layout, units: _Units, unit: int, rule: Rule) -> None:
+    """Old value out, new value in (eq. 10)."""
+    spec = layout.program.specs[rule.output]
+    if isinstance(spec, Numerical):
+        if rule.new is None:
+            units.write(layout.flags[rule.output], unit, -1.0)
+        else:
+            assert isinstance(rule.new, float)
+            assert isinstance(rule.old, float)
+            units.write(layout.dimension(rule.output), unit, rule.new - rule.old)
+        return
+    for value, sign in ((rule.old, -1.0), (rule.new, 1.0)):
+        if isinstance(spec, SetValued):
+            for element in value or ():  # type: ignore[union-attr]
+                units.write(layout.dimension(rule.output, element), unit, sign)
+        elif value is not None:
+            units.write(layout.dimension(rule.output, spec.code(value)), unit, sign)
+
+
+def _clear(layout: Layout, units: _Units, name: str) -> None:
+    bound = _power_above(held_numbers(layout.program, layout.program.heads[name].value))
+    dimension = layout.dimension(name)
+    for sign in (1.0, -1.0):
+        unit = units.add({dimension: sign / bound}, 0.0)
+        units.write(dimension, unit, -sign * bound)
+
+
+def _write_remainder(layout: Layout, units: _Units, rule_unit: int, rule: Rule) -> None:
+    assert isinstance(rule.old, float)
+    dimension = layout.dimension(rule.output)
+    bound = 4 * _power_above(held_numbers(layout.program, rule.output))
+    reads = _reads(layout, rule) | {dimension: 1 / bound}
+    unit = units.add(reads, 1.0 - len(rule.antecedent) - 0.5 - rule.old / bound)
+    units.write(dimension, unit, -bound)
+    units.write(dimension, rule_unit, bound / 2)
+
+
+def _needs_remainder(layout: Layout, rule: Rule) -> bool:
+    """Whether the exact number may differ from its bucket, or could come to by rounding."""
+    spec = layout.program.specs[rule.output]
+    if not isinstance(spec, Numerical) or rule.is_reset:
+        return False
+    held = held_numbers(layout.program, rule.output)
+    return not (set(held) <= set(spec.values) and all(_is_short(value) for value in held))
+
+
+def _is_short(value: float) -> bool:
+    """Whether sums and differences of such numbers are exact in every type."""
+    return abs(value) <= 64 and value * 4 == round(value * 4)
+
+
+def _power_above(values: Sequence[float]) -> float:
+    largest = max((abs(value) for value in values), default=0.0)
+    return 2.0 ** math.ceil(math.log2(largest)) if largest > 1 else 1.0

@@ -1,0 +1,141 @@
+"""Which residual dimension means what, and which extra features the rules need.
+
+Categorical variables take one dimension a value, sets one an element, numbers one in all. The
+output of a numerical head has a second dimension that says whether it is defined, so that null,
+the zero vector, is not mistaken for the number 0. One constant dimension is added where needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from espalier.language import (
+    ByPosition,
+    Categorical,
+    Head,
+    Numerical,
+    Program,
+    SetValued,
+    Value,
+    show_value,
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where every variable of a program lies in the residual stream and among the features."""
+
+    program: Program
+    starts: dict[str, int]
+    flags: dict[str, int]  # numerical head -> the dimension that is 1 where it is defined
+    one: int | None
+    width: int
+    expanded: dict[str, int]  # variable -> where its one-hot features start, after the stream
+    features: int
+
+    def dimensions(self, name: str) -> range:
+        """The residual dimensions of a variable (without a flag)."""
+        return range(self.starts[name], self.starts[name] + _size(self.program, name))
+
+    def dimension(self, name: str, code: int = 0) -> int:
+        """The residual dimension of a value of a categorical variable, or of a number."""
+        return self.starts[name] + code
+
+    def feature(self, name: str, value: Value) -> int:
+        """The column of W1 that is 1 exactly where `name` has `value` (the paper's m(k, v))."""
+        code = self.program.specs[name].code(value)
+        if name in self.expanded:
+            return self.width + self.expanded[name] + code
+        return self.dimension(name, code)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """What each residual dimension means."""
+        labels = [""] * self.width
+        for name in self.starts:
+            spec = self.program.specs[name]
+            for code, dimension in enumerate(self.dimensions(name)):
+                match spec:
+                    case Categorical():
+                        labels[dimension] = f"{name} = {code}"
+                    case SetValued():
+                        labels[dimension] = f"{code} in {name}"
+                    case Numerical():
+                        labels[dimension] = name
+        for name, dimension in self.flags.items():
+            labels[dimension] = f"{name} is defined"
+        if self.one is not None:
+            labels[self.one] = "1"
+        return labels
+
+    @cached_property
+    def feature_labels(self) -> list[str]:
+        """What each column of W1 means: the residual dimensions, then the expanded features."""
+        return self.labels + [
+            f"{name} = {show_value(value)}"
+            for name in self.expanded
+            for value in self.program.specs[name].values
+        ]
+
+
+def lay_out(program: Program) -> Layout:
+    """Give every variable its place, in the order in which the program names them."""
+    starts, flags, width = {}, {}, 0
+    for name, spec in program.specs.items():
+        starts[name] = width
+        width += _size(program, name)
+        if name in program.heads and isinstance(spec, Numerical):
+            flags[name] = width
+            width += 1
+    one = width if _needs_one(program) else None
+    width += one is not None
+    expanded, features = {}, 0
+    for name in program.specs:
+        if _needs_expansion(program, name):
+            expanded[name] = features
+            features += len(program.specs[name].values)
+    return Layout(program, starts, flags, one, width, expanded, features)
+
+
+def averages(program: Program, head: Head) -> bool:
+    """Whether a head may select several positions at once (False only where it surely cannot).
+
+    One relative position is one position. So is a match against a key that is initialised from
+    the position, differently everywhere, and that no rule writes.
+    """
+    if head.relative_positions is not None and len(head.relative_positions) == 1:
+        return False
+    if head.query is None or head.key is None:
+        return True
+    if isinstance(program.specs[head.query], SetValued) or head.key not in program.variables:
+        return True
+    initial = program.initial[head.key]
+    fixed = all(rule.output != head.key for rule in program.rules)
+    return not (
+        fixed and isinstance(initial, ByPosition) and len(set(initial.table)) == len(initial.table)
+    )
+
+
+def _size(program: Program, name: str) -> int:
+    match program.specs[name]:
+        case Categorical(size=size) | SetValued(size=size):
+            return size
+        case Numerical():
+            return 1
+
+
+def _needs_one(program: Program) -> bool:
+    return any(
+        head.query is None or isinstance(program.specs[name], Numerical)
+        for name, head in program.heads.items()
+    )
+
+
+def _needs_expansion(program: Program, name: str) -> bool:
+    """Whether rules read `name` and its residual dimensions are not one-hot already."""
+    if isinstance(program.specs[name], Categorical):
+        head = program.heads.get(name)
+        return head is not None and name in program.read and averages(program, head)
+    # The reset of a numerical head reads its bucket too.
+    return name in program.read or name in program.heads

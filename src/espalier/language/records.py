@@ -1,0 +1,168 @@
+"""A program as plain lists and dicts, and back: what is written to disk, with no code in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from espalier.errors import ProgramError
+from espalier.language.heads import Halt, Head
+from espalier.language.program import Program
+from espalier.language.rules import Atom, Rule, RuleSet
+from espalier.language.validation import ByInput, ByPosition, Constant, Initial, check_rule
+from espalier.language.variables import (
+    Categorical,
+    Numerical,
+    SetValued,
+    Value,
+    Variable,
+    numerical_var,
+    set_var,
+    var,
+)
+
+Record = dict[str, Any]
+
+
+def to_record(program: Program) -> Record:
+    """Everything a program is, as JSON can hold it."""
+    names = list(program.specs)
+    halt = program.halt
+    return {
+        "variables": {name: _spec(spec) for name, spec in program.variables.items()},
+        "heads": {name: _head(head) for name, head in program.heads.items()},
+        "initial": {name: _initial(initial) for name, initial in program.initial.items()},
+        "rules": [_rule(rule, names) for rule in program.rules],
+        "output_name": program.output_name,
+        "input_range": program.input_range,
+        "position_range": program.position_range,
+        "halt": None if halt is None else [halt.variable, halt.value],
+        "vocabulary": program.vocabulary,
+    }
+
+
+def from_record(record: Mapping[str, Any]) -> Program:
+    """The program that was recorded; ProgramError if the record is not one."""
+    try:
+        return _read(record)
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        raise ProgramError(f"this is not the record of a program: {error!r}") from error
+
+
+def _read(record: Mapping[str, Any]) -> Program:
+    variables = {name: _read_spec(spec) for name, spec in record["variables"].items()}
+    heads = {name: _read_head(head) for name, head in record["heads"].items()}
+    initial = {
+        name: _read_initial(variables[name], first) for name, first in record["initial"].items()
+    }
+    halt = record["halt"]
+    vocabulary = record["vocabulary"]
+    program = Program(
+        variables=variables,
+        heads=heads,
+        rules=RuleSet([]),
+        initial=initial,
+        output_name=record["output_name"],
+        input_range=record["input_range"],
+        position_range=record["position_range"],
+        halt=None if halt is None else Halt(*halt),
+        vocabulary=None if vocabulary is None else tuple(vocabulary),
+    )
+    specs, names = program.specs, list(program.specs)
+    rules = [
+        check_rule(_read_rule(rule, names), specs, frozenset(heads)) for rule in record["rules"]
+    ]
+    return program.with_rules(rules)
+
+
+def _spec(spec: Variable) -> Record:
+    match spec:
+        case Categorical(size, init):
+            return {"kind": "categorical", "size": size, "default": init.default}
+        case Numerical(values, init):
+            return {"kind": "numerical", "values": values, "default": init.default}
+        case SetValued(size, sets, init):
+            declared = [_value(value) for value in sets]
+            return {
+                "kind": "set",
+                "size": size,
+                "values": declared,
+                "default": _value(init.default),
+            }
+
+
+def _read_spec(record: Record) -> Variable:
+    match record["kind"]:
+        case "categorical":
+            return var(record["size"], default=record["default"])
+        case "numerical":
+            return numerical_var(record["values"], default=record["default"])
+        case "set":
+            return set_var(record["values"], record["size"], default=record["default"])
+        case kind:
+            raise ProgramError(f"unknown kind of variable {kind!r}")
+
+
+def _head(head: Head) -> Record:
+    offsets, output = head.relative_positions, head.output_spec
+    return {
+        "match": [head.query, head.key, head.value],
+        "relative_positions": None if offsets is None else sorted(offsets),
+        "output": None if output is None else _spec(output),
+    }
+
+
+def _read_head(record: Record) -> Head:
+    offsets, output = record["relative_positions"], record["output"]
+    spec = None if output is None else _read_spec(output)
+    assert not isinstance(spec, SetValued)
+    query, key, value = record["match"]
+    return Head(query, key, value, None if offsets is None else frozenset(offsets), spec)
+
+
+def _initial(initial: Initial) -> Record:
+    match initial:
+        case Constant(value):
+            return {"constant": _value(value)}
+        case ByInput(table):
+            return {"input": [_value(value) for value in table]}
+        case ByPosition(table):
+            return {"position": [_value(value) for value in table]}
+
+
+def _read_initial(spec: Variable, record: Record) -> Initial:
+    match record:
+        case {"constant": value}:
+            return Constant(spec.check_initial(value))
+        case {"input": table}:
+            return ByInput(tuple(spec.check_initial(value) for value in table))
+        case {"position": table}:
+            return ByPosition(tuple(spec.check_initial(value) for value in table))
+        case _:
+            raise ProgramError(f"unknown kind of initialisation {sorted(record)}")
+
+
+def _rule(rule: Rule, names: list[str]) -> list[Any]:
+    atoms = [
+        [names.index(atom.variable), *(_value(value) for value in atom.values)]
+        for atom in rule.antecedent
+    ]
+    return [names.index(rule.output), _value(rule.old), _value(rule.new), atoms]
+
+
+def _read_rule(record: list[Any], names: list[str]) -> Rule:
+    output, old, new, atoms = record
+    return Rule(
+        [Atom(names[name], tuple(_read_value(v) for v in values)) for name, *values in atoms],
+        names[output],
+        _read_value(old),
+        None if new is None else _read_value(new),
+    )
+
+
+def _value(value: Value | None) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else value
+
+
+def _read_value(value: Any) -> Value:
+    return frozenset(value) if isinstance(value, list) else value

@@ -1,0 +1,127 @@
+"""Plain data: the contract between whoever makes weights and the network that runs them.
+
+Compiled matrices are almost all zero, so they are given by their entries. Letters as in `axes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """A matrix given by its nonzero entries, sorted by row and then by column."""
+
+    shape: tuple[int, int]
+    rows: Tensor
+    columns: Tensor
+    values: Tensor
+
+    @staticmethod
+    def of(
+        shape: tuple[int, int],
+        entries: Iterable[tuple[int, int, float]],
+        dtype: torch.dtype = torch.float32,
+    ) -> Sparse:
+        """The matrix with these (row, column, value) entries; no place may be given twice."""
+        ordered = sorted(entries)
+        assert len({(row, column) for row, column, _ in ordered}) == len(ordered)
+        rows, columns, values = zip(*ordered, strict=True) if ordered else ((), (), ())
+        assert not ordered or (max(rows) < shape[0] and max(columns) < shape[1])
+        return Sparse(
+            shape,
+            torch.tensor(rows, dtype=torch.long),
+            torch.tensor(columns, dtype=torch.long),
+            torch.tensor(values, dtype=torch.float64).to(dtype),
+        )
+
+    @property
+    def density(self) -> float:
+        """The share of entries that are given."""
+        return len(self.values) / max(1, self.shape[0] * self.shape[1])
+
+    def dense(self) -> Tensor:
+        """The whole matrix."""
+        matrix = torch.zeros(self.shape, dtype=self.values.dtype, device=self.values.device)
+        matrix[self.rows, self.columns] = self.values
+        return matrix
+
+    def same_as(self, other: Sparse) -> bool:
+        """Whether the two are the same matrix."""
+        return (
+            self.shape == other.shape
+            and torch.equal(self.rows, other.rows)
+            and torch.equal(self.columns, other.columns)
+            and torch.equal(self.values, other.values)
+        )
+
+
+@dataclass(frozen=True)
+class RelativeBias:
+    """What is added to a logit for each j - i from `first` on; -inf outside the table."""
+
+    first: int
+    table: Tensor
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The relative positions that can be attended to."""
+        allowed = torch.isfinite(self.table).nonzero().flatten().tolist()
+        return tuple(self.first + place for place in allowed)
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """One attention head. The sink is one more logit, whose value is the zero vector."""
+
+    query: Sparse  # K x D
+    key: Sparse  # K x D
+    value: Sparse  # width of the value x D
+    output: Sparse  # D x width of the value
+    sink: float
+    relative_bias: RelativeBias | None = None
+
+
+@dataclass(frozen=True)
+class ExpansionWeights:
+    """Two layers of clipped ReLU that turn numbers, sets and averages into one-hot features."""
+
+    inner: Sparse
+    inner_bias: Tensor
+    outer: Sparse
+    outer_bias: Tensor
+
+
+@dataclass(frozen=True)
+class FeedForwardWeights:
+    """Appendix B's MLP: z + W2 clip(W1 y + b1), y being z and then the expansion's features."""
+
+    w1: Sparse  # R x (D + features)
+    b1: Tensor  # R
+    w2: Sparse  # D x R
+    expansion: ExpansionWeights | None = None
+
+
+@dataclass(frozen=True)
+class HaltWeights:
+    """A position is done when residual dimension `dimension` is above one half."""
+
+    dimension: int
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A Transformer encoder with one shared layer."""
+
+    token_embedding: Tensor  # V x D
+    position_embedding: Tensor | None  # P x D
+    heads: tuple[HeadWeights, ...]
+    feedforward: FeedForwardWeights
+    unembedding: Sparse  # O x D
+    halt: HaltWeights | None = None
+    # A sequence may be at most this long, because an average over more positions is too coarse.
+    longest: int | None = None

@@ -1,0 +1,53 @@
+"""Programs, built only when asked for.
+
+entry = espalier.zoo.load("parity-sequential-relative")
+tokens = entry.encode("101")
+entry.decode(espalier.interpret(entry.program, tokens).outputs)     # 0
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from espalier.errors import ProgramError, nearest
+from espalier.zoo.entry import Entry
+
+# name -> (module, function, what it computes)
+_PROGRAMS = {
+    "parity-sequential-absolute": (
+        "parity",
+        "sequential_absolute",
+        "parity of a bit string, one position a layer, by absolute positions (Figure 2)",
+    ),
+    "parity-sequential-relative": (
+        "parity",
+        "sequential_relative",
+        "parity of a bit string, one position a layer, by relative positions (Figure 8)",
+    ),
+    "parity-sum-modulo": (
+        "parity",
+        "sum_modulo",
+        "parity of a bit string in one layer, by counting ones with attention (Figure 7)",
+    ),
+}
+
+
+def names() -> dict[str, str]:
+    """Every program's name and what it computes, without building any."""
+    return {name: summary for name, (_, _, summary) in _PROGRAMS.items()}
+
+
+def load(name: str, **settings: int) -> Entry:
+    """The program called `name`, built with `settings` (each program's own, such as its sizes)."""
+    if name not in _PROGRAMS:
+        raise ProgramError(f"there is no program {name!r}; {nearest(name, _PROGRAMS)}")
+    module, function, summary = _PROGRAMS[name]
+    build = getattr(import_module(f"espalier.zoo.{module}"), function)
+    try:
+        entry: Entry = build(**settings)
+    except TypeError as error:
+        raise ProgramError(f"program {name!r} does not take these settings: {error}") from None
+    return entry.called(name, summary)
+
+
+__all__ = ["Entry", "load", "names"]

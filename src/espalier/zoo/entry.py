@@ -1,0 +1,39 @@
+"""A program with its manners: how to write its input, read its output, and try it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from espalier.language import Program
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One program of the zoo.
+
+    `encode` turns what a person writes into tokens, `decode` turns outputs into an answer,
+    `sample` draws an input of about a given size, and `expected` is the answer by other means (None
+    where there are none).
+    `max_layers` is how long to run a program that does not halt by itself.
+    """
+
+    program: Program
+    encode: Callable[[Any], list[int]]
+    decode: Callable[[Iterable[int]], Any]
+    sample: Callable[[random.Random, int], Any]
+    expected: Callable[[Any], Any] | None
+    max_layers: int | None = None
+    name: str = ""
+    summary: str = ""
+
+    def called(self, name: str, summary: str) -> Entry:
+        """The same entry under a name."""
+        return replace(self, name=name, summary=summary)
+
+    def samples(self, count: int, *, size: int, seed: int = 0) -> list[Any]:
+        """`count` random inputs, of sizes up to `size`, the same for the same seed."""
+        source = random.Random(seed)
+        return [self.sample(source, source.randint(1, size)) for _ in range(count)]

@@ -1,0 +1,84 @@
+import json
+
+import pytest
+import torch
+from hypothesis import given, settings
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+import espalier as es
+from espalier import zoo
+from espalier.language.records import from_record, to_record
+from strategies import Case, cases
+
+
+@given(cases(strict=None))
+@settings(max_examples=30)
+def test_a_loaded_model_is_the_saved_one(tmp_path_factory, case: Case) -> None:
+    path = tmp_path_factory.mktemp("models") / "model.safetensors"
+    model = es.compile_program(case.program)
+    model.save(path)
+    loaded = es.load_compiled(path)
+    assert loaded.program == case.program
+    assert loaded.labels == model.labels
+    layers = case.max_layers or 3
+    assert loaded.run_many(case.batch, max_layers=layers) == model.run_many(
+        case.batch, max_layers=layers
+    )
+
+
+@given(cases(strict=None))
+def test_a_program_survives_its_record(case: Case) -> None:
+    assert from_record(json.loads(json.dumps(to_record(case.program)))) == case.program
+    merged = case.program.merged()
+    assert from_record(json.loads(json.dumps(to_record(merged)))) == merged
+
+
+def test_the_file_says_what_each_dimension_means(tmp_path) -> None:
+    path = tmp_path / "parity.safetensors"
+    es.compile_program(zoo.load("parity-sequential-relative").program).save(path)
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+    assert json.loads(metadata["layout"])[:3] == ["parity = 0", "parity = 1", "done = 0"]
+    assert json.loads(metadata["vocabulary"]) == ["0", "1", "START"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "parity.safetensors"
+    model = es.compile_program(zoo.load("parity-sequential-relative").program)
+    model.save(path)
+    before = path.read_bytes()
+
+    def fail(*args: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("espalier.compiler.files.save_file", fail)
+    with pytest.raises(OSError, match="disk full"):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_files_that_are_not_compiled_models_are_refused(tmp_path) -> None:
+    path = tmp_path / "model.safetensors"
+    with pytest.raises(es.FileError, match="no file"):
+        es.load_compiled(path)
+    path.write_bytes(b"not a safetensors file")
+    with pytest.raises(es.FileError, match="not a safetensors file"):
+        es.load_compiled(path)
+    save_file({"x": torch.zeros(1)}, path)
+    with pytest.raises(es.FileError, match="reads 'espalier-compiled'"):
+        es.load_compiled(path)
+
+
+@pytest.mark.parametrize("spoiled", ["program", "weights"])
+def test_a_damaged_file_is_refused(tmp_path, spoiled: str) -> None:
+    path = tmp_path / "model.safetensors"
+    es.compile_program(zoo.load("parity-sequential-relative").program).save(path)
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    for damage in ("{", json.dumps({"kind": "os.system", "fields": {}}), "[]"):
+        save_file(tensors, path, metadata | {spoiled: damage})
+        with pytest.raises(es.FileError, match="damaged"):
+            es.load_compiled(path)

@@ -1,0 +1,127 @@
+"""The command line as a person uses it: a process, its output and its exit status."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+
+def espalier(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "espalier.cli", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, check=False, timeout=120
+    )
+
+
+def test_help_names_every_command() -> None:
+    found = espalier("--help")
+    assert found.returncode == 0
+    for command in ("programs", "run", "trace", "compile", "verify", "demo", "doctor"):
+        assert re.search(rf"\b{command}\b", found.stdout)
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    code = "import espalier.cli, sys; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_programs_are_listed() -> None:
+    assert "parity-sequential-relative" in espalier("programs").stdout
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "compiled"])
+def test_run_gives_the_answer(engine: str) -> None:
+    found = espalier("run", "parity-sequential-relative", "1", "0", "1", "--engine", engine)
+    assert re.search(r"answer\s+0\n", found.stdout)
+    assert re.search(r"layers\s+3\n", found.stdout)
+    assert re.search(r"answer\s+1\n", espalier("run", "parity-sum-modulo", "10").stdout)
+
+
+def test_trace_shows_itself_and_writes_every_kind_of_file(tmp_path) -> None:
+    shown = espalier("trace", "parity-sequential-relative", "1", "0", "1")
+    assert "layer 3, after MLP" in shown.stdout
+    page = tmp_path / "trace.html"
+    assert (
+        espalier("trace", "parity-sequential-relative", "101", "--html", str(page)).returncode == 0
+    )
+    assert page.read_text().startswith("<!doctype html>")
+    for suffix in ("png", "svg", "csv", "json", "parquet"):
+        path = tmp_path / f"trace.{suffix}"
+        assert espalier("trace", "parity-sum-modulo", "11", "-o", str(path)).returncode == 0
+        assert path.stat().st_size > 100
+
+
+def test_a_compiled_file_runs_and_verifies(tmp_path) -> None:
+    path = str(tmp_path / "parity.safetensors")
+    made = espalier("compile", "parity-sequential-relative", "-o", path)
+    assert re.search(r"MLP width\s+7\n", made.stdout)
+    ran = espalier("run", path, "START", "1", "1", "--engine", "compiled")
+    assert re.search(r"outputs\s+0 1 0\n", ran.stdout)
+    # Random tokens, not random bit strings: many lack START, and the interpreter refuses them.
+    assert espalier("verify", path, "--cases", "5").returncode == 1
+
+
+def test_verify_says_so_and_exits_zero() -> None:
+    found = espalier("verify", "parity-sequential-relative", "--cases", "20", "--size", "9")
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "all agree" in found.stdout
+    assert "20 of 20 answers are right" in found.stdout
+
+
+def test_a_program_of_ones_own(tmp_path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from espalier.language import *\n"
+        "program = program_spec({'x': var(3, input_init_fn=lambda t: t)},\n"
+        "    ffn_fn=lambda z: z.__setitem__('x', (z['x'] + 1) % 3),\n"
+        "    output_name='x', input_range=3)\n"
+    )
+    found = espalier("run", "mine.py:program", "0", "1", "2", "--max-layers", "1", cwd=tmp_path)
+    assert re.search(r"outputs\s+1 2 0\n", found.stdout)
+    found = espalier("verify", "mine.py:program", "--max-layers", "4", cwd=tmp_path)
+    assert found.returncode == 0
+    found = espalier("run", "mine.py:progam", "0", cwd=tmp_path)
+    assert found.returncode == 2
+    assert "did you mean 'program'" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "parity-sequential-relativ", "1"], "did you mean 'parity-sequential-relative'"),
+        (["run", "parity-sequential-relative", "3"], "holds '3'"),
+        (["run", "nothing.safetensors", "1"], "there is no file"),
+        (["trace", "parity-sum-modulo", "1", "--html", "x.png"], "suffix .html"),
+        (["trace", "parity-sum-modulo", "1", "-o", "x.doc"], ".doc"),
+        (["trace", "parity-sum-modulo", "1", "-o", "nowhere/x.html"], "does not exist"),
+    ],
+)
+def test_what_is_refused_is_one_line_without_a_traceback(arguments, message, tmp_path) -> None:
+    found = espalier(*arguments, cwd=tmp_path)
+    assert found.returncode == 2
+    assert message in found.stderr
+    assert "Traceback" not in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+def test_demo_writes_a_page_made_by_running_it(tmp_path) -> None:
+    found = espalier("demo", "-o", str(tmp_path / "demo.html"))
+    assert found.returncode == 0, found.stderr
+    page = (tmp_path / "demo.html").read_text()
+    assert page.count("<section>") == 3
+    assert "2,110 of 2,110" in page
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<!DOCTYPE[^>]*>', "", page)
+
+
+def test_doctor_is_well() -> None:
+    found = espalier("doctor")
+    assert found.returncode == 0, found.stdout
+    assert "all is well" in found.stdout
+
+
+def test_the_pipe_may_be_closed_early() -> None:
+    command = (
+        f"{sys.executable} -m espalier.cli trace parity-sequential-relative {'1' * 60} | head -1"
+    )
+    found = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert "Traceback" not in found.stderr

@@ -1,0 +1,37 @@
+"""The scripts and the README say what is true."""
+
+import re
+import runpy
+from pathlib import Path
+
+import espalier as es
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_readme_program_runs_as_printed(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert code is not None
+    names: dict[str, object] = {}
+    exec(code[1], names)
+    program = names["program"]
+    assert isinstance(program, es.Program)
+    assert len(program.rules) == 7
+    assert es.load_compiled("parity.safetensors").layout.width == 9
+    assert es.load_compiled("parity.safetensors").run([2, 1, 0, 1]).outputs == [0, 1, 1, 0]
+
+
+def test_the_parity_example_agrees_with_itself(capsys) -> None:
+    runpy.run_path(str(ROOT / "examples" / "parity.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()[::2]
+    assert len(lines) == 3
+    assert all("1 on symbols, 1 in" in line for line in lines)
+
+
+def test_the_example_of_ones_own_is_right() -> None:
+    program = runpy.run_path(str(ROOT / "examples" / "my_program.py"))["program"]
+    batch = [["START", "3", "1", "4", "1", "5"], ["START", "0", "7", "2"]]
+    runs = es.interpret_many(program, batch)
+    assert runs.outputs == [[0, 3, 3, 4, 4, 5], [0, 0, 7, 7]]
+    assert es.compile_program(program).run_many(batch) == runs

@@ -1,0 +1,61 @@
+"""A textbook Transformer encoder: dense matrices, loops over positions, nothing clever.
+
+Reads the same `Weights` as the runtime and shares no code with it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from espalier.nets.weights import FeedForwardWeights, HeadWeights, Weights
+
+
+def attend(head: HeadWeights, z: Tensor) -> Tensor:
+    """What one head adds to the stream of one sequence (N x D)."""
+    query, key = z @ head.query.dense().T, z @ head.key.dense().T
+    value, output = z @ head.value.dense().T, head.output.dense().T
+    rows = []
+    for i in range(len(z)):
+        logits = [float(query[i] @ key[j]) + _bias(head, j - i) for j in range(len(z))]
+        top = max([*logits, head.sink])
+        powers = [math.exp(logit - top) for logit in logits]
+        total = sum(powers) + math.exp(head.sink - top)
+        rows.append(sum((p / total) * v for p, v in zip(powers, value, strict=True)) @ output)
+    return torch.stack(rows)
+
+
+def _bias(head: HeadWeights, offset: int) -> float:
+    if head.relative_bias is None:
+        return 0.0
+    place = offset - head.relative_bias.first
+    inside = 0 <= place < len(head.relative_bias.table)
+    return float(head.relative_bias.table[place]) if inside else -math.inf
+
+
+def feed_forward(weights: FeedForwardWeights, z: Tensor) -> Tensor:
+    """What the MLP adds to the stream of one sequence."""
+    seen = z
+    if weights.expansion is not None:
+        wide = weights.expansion
+        inner = (z.to(wide.inner_bias.dtype) @ wide.inner.dense().T + wide.inner_bias).clamp(0, 1)
+        outer = (inner @ wide.outer.dense().T + wide.outer_bias).clamp(0, 1)
+        seen = torch.cat([z, outer.to(z.dtype)], -1)
+    return (seen @ weights.w1.dense().T + weights.b1).clamp(0, 1) @ weights.w2.dense().T
+
+
+def run(weights: Weights, tokens: list[int], max_layers: int | None) -> tuple[list[int], int]:
+    """Outputs and number of layers for one sequence."""
+    z = weights.token_embedding[tokens]
+    if weights.position_embedding is not None:
+        z = z + weights.position_embedding[: len(tokens)]
+    layers = 0
+    while layers != max_layers:
+        layers += 1
+        z = z + sum((attend(head, z) for head in weights.heads), torch.zeros_like(z))
+        z = z + feed_forward(weights.feedforward, z)
+        if weights.halt is not None and bool((z[:, weights.halt.dimension] > 0.5).all()):
+            break
+    return (z @ weights.unembedding.dense().T).argmax(-1).tolist(), layers
