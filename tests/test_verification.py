@@ -85,3 +85,11 @@ def test_chained_heads_are_null_in_both_machines() -> None:
 def test_saving(tmp_path) -> None:
     es.verify(ENTRY.program, BATCH).save(tmp_path / "found.csv")
     assert (tmp_path / "found.csv").read_text().startswith("input,layer,sublayer")
+
+
+def test_a_model_of_another_program_is_refused() -> None:
+    other = es.compile_program(zoo.load("parity-sum-modulo").program)
+    with pytest.raises(es.ProgramError, match="not compiled from this program"):
+        es.verify(ENTRY.program, BATCH, model=other)
+    with pytest.raises(es.ProgramError, match="a Program is needed"):
+        es.verify(None, BATCH)

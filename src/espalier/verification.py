@@ -126,6 +126,8 @@ def verify(
     max_layers = check_layers(program, max_layers)
     sequences = check_batch(program, batch)
     model = compile_program(program) if model is None else model
+    if not isinstance(model, CompiledModel) or model.program.specs != program.specs:
+        raise ProgramError("the model was not compiled from this program: variables differ")
     result = Verification(len(sequences))
     machine = Machine(program, strict=strict)
     for numbers in chunks(sequences):

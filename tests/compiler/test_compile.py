@@ -206,13 +206,17 @@ def test_a_mean_between_buckets_stays_exact_and_is_cleared_exactly_for_hundreds_
 
 
 @pytest.mark.parametrize("size", [2, 6, 10, 34, 200, 1000])
-def test_ties_go_to_the_lower_bucket_in_both_machines(size: int) -> None:
+@pytest.mark.parametrize("values", [(0.0, 1.0), (1000.0, 1001.0), (100.0, 100.1), (-3.0, 7.0)])
+def test_ties_go_to_the_lower_bucket_in_both_machines(size: int, values) -> None:
+    if size > 100 and values[0] > 0:
+        size = 100  # so narrow a gap counts more of what is above half-way as a tie
+
     def read(z):
-        z["high"] = int(z["mean"] == 1)
+        z["high"] = int(z["mean"] == values[1])
 
     program = program_spec(
         {
-            "bit": numerical_var((0, 1), input_init_fn=lambda t: float(t)),
+            "bit": numerical_var(values, input_init_fn=lambda t: values[t]),
             "one": var(1),
             "high": var(2),
         },
@@ -336,6 +340,9 @@ def test_an_average_too_long_for_its_type_is_refused() -> None:
     [
         ({"sharpness": 0}, "sharpness"),
         ({"sharpness": float("nan")}, "sharpness"),
+        ({"sharpness": "100"}, "sharpness"),
+        ({"sharpness": 1e39}, "sharpness"),
+        ({"dtype": [1]}, "dtype|compile to"),
         ({"dtype": torch.int32}, "int32"),
         ({"dtype": torch.float16}, "float16"),
     ],
@@ -347,7 +354,12 @@ def test_impossible_settings_are_refused(settings: dict[str, object], message: s
 
 @pytest.mark.parametrize(
     ("values", "message"),
-    [((1.0, 1.0 + 1e-7), "closer than"), ((0.0, 1e38), "too large"), ((0.0, 1e-37), "closer than")],
+    [
+        ((1.0, 1.0 + 1e-7), "closer than"),
+        ((0.0, 1e38), "too large"),
+        ((0.0, 1e-37), "closer than"),
+        ((1000.0, 1000.01), "closer than"),
+    ],
 )
 def test_numbers_that_the_type_cannot_hold_or_tell_apart_are_refused(values, message) -> None:
     def read(z):
@@ -364,6 +376,27 @@ def test_numbers_that_the_type_cannot_hold_or_tell_apart_are_refused(values, mes
     assert es.verify(
         program, [[0]], model=es.compile_program(program, dtype=torch.float64), max_layers=2
     ).ok
+
+
+@pytest.mark.parametrize(
+    ("values", "first"),
+    [((0.0, 1e-4, 1000.0), 0.0), ((0.0, 1.0, 1e7), 0.0), ((0.0, 1.0), 1e7)],
+)
+def test_rewriting_numbers_of_very_different_sizes_needs_float64(values, first) -> None:
+    def turn(z):
+        z["x"] = values[(values.index(z["x"]) + 1) % len(values)]
+        z["high"] = int(z["x"] == values[1])
+
+    program = program_spec(
+        {"x": numerical_var(values, input_init_fn=lambda t: first if t else 0.3), "high": var(2)},
+        ffn_fn=turn,
+        output_name="high",
+        input_range=2,
+    )
+    with pytest.raises(es.CompileError, match=r"'x'.*closer than"):
+        es.compile_program(program)
+    model = es.compile_program(program, dtype=torch.float64)
+    assert es.verify(program, [[0, 1]], model=model, max_layers=7).ok
 
 
 def test_only_programs_are_compiled() -> None:

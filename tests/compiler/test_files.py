@@ -78,7 +78,38 @@ def test_a_damaged_file_is_refused(tmp_path, spoiled: str) -> None:
     with safe_open(path, "pt") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    for damage in ("{", json.dumps({"kind": "os.system", "fields": {}}), "[]"):
+    record = json.loads(metadata["program"])
+    edited = [
+        record | {"output_name": "nothing"},
+        record | {"halt": ["done", 9]},
+        record | {"vocabulary": ["0"]},
+        record | {"rules": record["rules"] + record["rules"][:1]},
+        record | {"initial": record["initial"] | {"parity": {"input": [0]}}},
+    ]
+    damages = ["{", json.dumps({"kind": "os.system", "fields": {}}), "[]"]
+    damages += [json.dumps(other) for other in edited] if spoiled == "program" else []
+    for damage in damages:
         save_file(tensors, path, metadata | {spoiled: damage})
         with pytest.raises(es.FileError, match="damaged"):
             es.load_compiled(path)
+
+
+def test_tensors_that_do_not_fit_are_refused(tmp_path) -> None:
+    path = tmp_path / "model.safetensors"
+    es.compile_program(zoo.load("parity-sequential-relative").program).save(path)
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    for name in ("feedforward.w1.columns", "feedforward.w2.rows", "heads.0.query.columns"):
+        save_file(tensors | {name: tensors[name] + 1000}, path, metadata)
+        with pytest.raises(es.FileError, match="damaged"):
+            es.load_compiled(path)
+    save_file(tensors | {"feedforward.b1": tensors["feedforward.b1"][:-1]}, path, metadata)
+    with pytest.raises(es.FileError, match="do not fit"):
+        es.load_compiled(path)
+
+
+def test_a_widened_model_is_not_saved_as_what_it_was(tmp_path) -> None:
+    model = es.compile_program(zoo.load("parity-sequential-relative").program).double()
+    with pytest.raises(es.CompileError, match="float64"):
+        model.save(tmp_path / "model.safetensors")

@@ -122,7 +122,7 @@ def test_the_view_is_a_mapping():
         found.update(names=list(z), size=len(z), known="a" in z, unknown="x" in z, b=z.get("b"))
 
     explore(function, FEW)
-    assert found == {"names": list(FEW), "size": 5, "known": True, "unknown": False, "b": 2}
+    assert found == {"names": list(FEW), "size": 5, "known": True, "unknown": False, "b": 0}
 
 
 def test_values_read_are_plain_and_values_written_become_plain():
@@ -256,3 +256,23 @@ def test_a_read_only_variable_can_be_read_but_not_written():
     assert antecedents(explore(copy, FEW, read_only=frozenset({"b"}))) == {"b", "out"}
     with pytest.raises(ProgramError, match="'out'"):
         explore(copy, FEW, read_only=frozenset({"out"}))
+
+
+def test_a_function_that_counts_its_calls_is_refused():
+    calls = itertools.count()
+
+    def function(z):
+        z["b"]
+        z["out"] = next(calls) % 2
+
+    with pytest.raises(ProgramError, match="does not repeat itself"):
+        explore(function, FEW)
+
+
+def test_a_generator_or_a_coroutine_is_refused():
+    def generator(z):
+        z["out"] = 1
+        yield
+
+    with pytest.raises(ProgramError, match="generator"):
+        explore(generator, FEW)

@@ -139,3 +139,11 @@ def test_the_order_of_variables_heads_and_rules_means_nothing(case):
     )
     expected = interpret_many(program, case.batch, max_layers=case.max_layers)
     assert interpret_many(reversed_program, case.batch, max_layers=case.max_layers) == expected
+
+
+def test_rules_given_later_are_checked_too():
+    program = program_spec({"x": var(3), "y": var(3)}, rules=[], output_name="y", input_range=2)
+    clash = [Rule({"x": 1}, "y", 0, 1), Rule({"x": 1}, "y", 0, 2)]
+    with pytest.raises(ProgramError, match="hold together"):
+        program.with_rules(clash)
+    assert len(program.with_rules(clash[:1]).rules) == 1

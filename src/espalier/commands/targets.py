@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import random
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from espalier.errors import FileError, ProgramError, nearest
+from espalier.errors import EspalierError, FileError, ProgramError, nearest
 
 if TYPE_CHECKING:
     from espalier.language import Program
@@ -48,7 +49,12 @@ def _from_file(path: Path, name: str) -> Entry:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except EspalierError:
+        raise
+    except Exception as error:
+        raise ProgramError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     found = getattr(module, name, None)
     if isinstance(found, Entry):
         return found
@@ -82,7 +88,7 @@ def _words(program: Program, tokens: str | Iterable[Any]) -> list[Any]:
     names = program.vocabulary or ()
     return [
         int(word)
-        if isinstance(word, str) and word not in names and word.lstrip("-").isdigit()
+        if isinstance(word, str) and word not in names and re.fullmatch(r"-?[0-9]+", word)
         else word
         for word in words
     ]

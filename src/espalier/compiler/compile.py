@@ -24,15 +24,16 @@ def compile_program(
     """A Transformer that does what the interpreter does, layer by layer.
 
     `sharpness` is the logit of a match (the paper's lambda, there 100); by default it is as large
-    as it takes for everything that is not selected to get a weight of exactly 0.
+    as it takes for everything that is not selected to get a weight of exactly 0. Much below 50,
+    what is not selected shows, the more the longer the input; `verify` tells whether it matters.
     """
     if not isinstance(program, Program):
         raise CompileError(f"compile_program needs a Program; found {type(program).__name__}")
-    if dtype not in AVERAGED:
+    if not isinstance(dtype, torch.dtype) or dtype not in AVERAGED:
         names = ", ".join(str(known) for known in AVERAGED)
         raise CompileError(f"cannot compile to {dtype}; choose one of {names}")
-    if sharpness is not None and not 0 < sharpness < torch.inf:
-        raise CompileError(f"sharpness must be a positive number; found {sharpness}")
+    if sharpness is not None and not _is_usable(sharpness, dtype):
+        raise CompileError(f"sharpness must be a positive number; found {sharpness!r}")
     check_numbers(program, dtype)
     layout = lay_out(program)
     scale = default_sharpness(dtype) if sharpness is None else float(sharpness)
@@ -46,6 +47,11 @@ def compile_program(
         longest=_longest(program, dtype),
     )
     return CompiledModel(layout, weights)
+
+
+def _is_usable(sharpness: object, dtype: torch.dtype) -> bool:
+    limit = torch.finfo(dtype).max / 4
+    return isinstance(sharpness, int | float) and 0 < sharpness < limit
 
 
 def _unembed(layout: Layout, dtype: torch.dtype) -> Sparse:

@@ -3,7 +3,7 @@
 Every unit is flat around the points it can meet, so what rules see is exactly 0 or 1:
 
 number      A unit for each boundary b between buckets rises from 0 to 1 within a quarter of a tie
-            (see `variables.TIE`) around b. Bucket i is: defined, above boundary i - 1, and not
+            (see `Numerical.ties`) around b. Bucket i is: defined, above boundary i - 1, and not
             above boundary i; that is a sum of 3, and 4 * sum - 10.5 is above 1 only there.
 set         sum of its elements' dimensions - sum of the others' - size + 1 is 1 for the declared
             set itself and at most 0 for any other.
@@ -30,13 +30,12 @@ from espalier.language import (
     SetValued,
     Value,
 )
-from espalier.language.variables import TIE
 from espalier.nets.weights import ExpansionWeights, Sparse
 
 # K above: how many positions an average may run over, for each type of the stream.
 AVERAGED = {torch.float64: 1 << 30, torch.float32: 1 << 15, torch.bfloat16: 1 << 8}
-# Neighbouring buckets must differ by this many units in the last place.
-RESOLUTION = 64
+# Neighbouring buckets must differ by this many roundings of the numbers they are computed from.
+RESOLUTION = 256
 
 
 class _Layers:
@@ -92,13 +91,20 @@ def check_numbers(program: Program, dtype: torch.dtype) -> None:
     for name, spec in program.specs.items():
         if not isinstance(spec, Numerical):
             continue
-        for value in held_numbers(program, name):
+        held = held_numbers(program, name)
+        if name in program.heads:
+            held += held_numbers(program, program.heads[name].value)
+        for value in held:
             if abs(value) > largest:
                 raise CompileError(
                     f"variable {name!r} may hold {value:g}, too large for {dtype}; rescale it"
                 )
         if name in program.read or name in program.heads:
-            _check_resolution(name, spec, dtype)
+            # Rewriting and sums of both signs round as the largest number does; a mean of numbers
+            # of one sign rounds as it does itself.
+            cancels = name in program.written or min(held) < 0 < max(held)
+            scale = max(map(abs, held)) if cancels else 0.0
+            _check_resolution(name, spec, scale, dtype)
 
 
 def held_numbers(program: Program, name: str) -> list[float]:
@@ -115,14 +121,14 @@ def held_numbers(program: Program, name: str) -> list[float]:
     return [float(value) for value in table if not isinstance(value, frozenset)] + [*spec.values]
 
 
-def _check_resolution(name: str, spec: Numerical, dtype: torch.dtype) -> None:
+def _check_resolution(name: str, spec: Numerical, scale: float, dtype: torch.dtype) -> None:
     if dtype == torch.bfloat16:
         raise CompileError(
             f"variable {name!r} is numerical, and bfloat16 keeps 8 bits of a number, too few for "
             "a mean; compile with torch.float32"
         )
     for low, high in itertools.pairwise(spec.values):
-        size = max(abs(low), abs(high))
+        size = max(abs(low), abs(high), scale)
         least = max(RESOLUTION * torch.finfo(dtype).eps * size, torch.finfo(dtype).tiny * 2**40)
         if high - low < least:
             raise CompileError(
@@ -134,9 +140,8 @@ def _check_resolution(name: str, spec: Numerical, dtype: torch.dtype) -> None:
 def _expand_number(layers: _Layers, layout: Layout, name: str, spec: Numerical) -> None:
     value = layout.dimension(name)
     above = []
-    gaps = itertools.pairwise(spec.values)
-    for boundary, (low, high) in zip(spec.boundaries, gaps, strict=True):
-        scale = 1 / ((high - low) * TIE / 2)
+    for boundary, tie in zip(spec.boundaries, spec.ties, strict=True):
+        scale = 2 / tie
         above.append(layers.hidden(value, scale, 0.5 - scale * boundary))
     defined = layers.hidden(layout.flags[name]) if name in layout.flags else None
     for bucket in range(len(spec.values)):

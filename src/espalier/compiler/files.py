@@ -15,9 +15,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from espalier.compiler.layout import lay_out
+from espalier.compiler.layout import Layout, lay_out
 from espalier.compiler.model import CompiledModel
-from espalier.errors import FileError
+from espalier.errors import CompileError, FileError
 from espalier.language.records import from_record, to_record
 from espalier.nets.weights import (
     ExpansionWeights,
@@ -49,6 +49,11 @@ _KINDS = {
 
 def save_compiled(model: CompiledModel, path: str | os.PathLike[str]) -> None:
     """Write `model` to `path`, whole or not at all."""
+    if model.dtype != model.weights.token_embedding.dtype:
+        raise CompileError(
+            f"this model was compiled for {model.weights.token_embedding.dtype} and moved to "
+            f"{model.dtype}; to save it so, compile the program with dtype={model.dtype}"
+        )
     tensors: dict[str, Tensor] = {}
     weights = _flatten(model.weights, "", tensors)
     metadata = {
@@ -65,7 +70,7 @@ def save_compiled(model: CompiledModel, path: str | os.PathLike[str]) -> None:
 
 def load_compiled(path: str | os.PathLike[str]) -> CompiledModel:
     """The model that was saved to `path`."""
-    if not Path(path).is_file():
+    if not isinstance(path, str | os.PathLike) or not Path(path).is_file():
         raise FileError(f"there is no file {path}; `espalier compile NAME -o FILE` writes one")
     try:
         with safe_open(path, framework="pt") as file:
@@ -79,16 +84,31 @@ def load_compiled(path: str | os.PathLike[str]) -> CompiledModel:
             f"{path} holds {found}; load_compiled reads {FORMAT!r}, version '{VERSION}'"
         )
     try:
-        program = from_record(json.loads(metadata["program"]))
-        layout = lay_out(program)
+        layout = lay_out(from_record(json.loads(metadata["program"])))
         weights = _gather(json.loads(metadata["weights"]), tensors)
-        if not isinstance(weights, Weights):
-            raise ValueError("its weights are not those of a Transformer")
-        if weights.token_embedding.shape != (program.input_range, layout.width):
-            raise ValueError("its weights do not fit its program")
-    except (KeyError, TypeError, ValueError) as error:
+        _check_fit(weights, layout)
+        return CompiledModel(layout, weights)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise FileError(f"{path} is damaged: {error}") from error
-    return CompiledModel(layout, weights)
+
+
+def _check_fit(weights: object, layout: Layout) -> None:
+    """Refuse weights that are not of a Transformer for this program."""
+    if not isinstance(weights, Weights):
+        raise ValueError("its weights are not those of a Transformer")
+    width, mlp = layout.width, weights.feedforward
+    units = len(mlp.b1)
+    fits = (
+        weights.token_embedding.shape == (layout.program.input_range, width)
+        and len(weights.heads) == len(layout.program.heads)
+        and mlp.w1.shape == (units, width + layout.features)
+        and mlp.w2.shape == (width, units)
+        and weights.unembedding.shape == (layout.program.output.size, width)
+        and all(isinstance(head.sink, float) for head in weights.heads)
+        and all(head.output.shape[0] == width for head in weights.heads)
+    )
+    if not fits:
+        raise ValueError("its weights do not fit its program")
 
 
 def _flatten(node: Any, path: str, tensors: dict[str, Tensor]) -> Any:
@@ -114,7 +134,10 @@ def _gather(node: Any, tensors: dict[str, Tensor]) -> Any:
         case {"tensor": name}:
             return tensors[name]
         case {"kind": kind, "fields": fields}:
-            return _KINDS[kind](**{name: _gather(part, tensors) for name, part in fields.items()})
+            parts = {name: _gather(part, tensors) for name, part in fields.items()}
+            if kind == "Sparse":
+                parts["shape"] = tuple(parts["shape"])
+            return _KINDS[kind](**parts)
         case {"tuple": parts}:
             return tuple(_gather(part, tensors) for part in parts)
         case _:

@@ -21,7 +21,7 @@ def interpret(
 ) -> Trace:
     """Run `program` on one sequence and keep everything it went through.
 
-    It stops when the program halts, or after exactly `max_layers` layers, whichever is first.
+    It stops when the program halts, or after `max_layers` layers, whichever is first.
     """
     max_layers = check_layers(program, max_layers)
     checked = program.tokens(tokens)

@@ -69,7 +69,7 @@ class Trace:
 
     def rule(self, layer: int, position: int, variable: str) -> Rule | None:
         """The rule that wrote `variable` in `layer`, or None where it was kept."""
-        if variable not in self.program.specs:
+        if not isinstance(variable, str) or variable not in self.program.specs:
             raise ProgramError(f"there is no {variable!r}; {nearest(variable, self.program.specs)}")
         seen = self.state(layer, position, "attention")
         buckets = {
@@ -84,7 +84,13 @@ class Trace:
         import pandas as pd
 
         rows = [
-            (moment.layer, moment.sublayer, position, name, show_value(value))
+            (
+                moment.layer,
+                moment.sublayer,
+                position,
+                name,
+                repr(value) if isinstance(value, float) else show_value(value),
+            )
             for moment in self.moments
             for name, column in moment.columns.items()
             for position, value in enumerate(column)
@@ -93,7 +99,7 @@ class Trace:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trace as a table (.csv, .parquet, .json) or as a page (.html)."""
-        if Path(path).suffix.lower() == ".html":
+        if Path(path).suffix.lower() in (".html", ".htm"):
             write_text(path, self.to_html())
         else:
             write_frame(path, self.to_frame())

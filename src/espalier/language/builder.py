@@ -89,7 +89,7 @@ class RuleBuilder:
                 self._rules.append(Rule(atoms, name, old, new))
 
     def _known(self, verb: str, name: str) -> None:
-        if name not in self._variables:
+        if not isinstance(name, str) or name not in self._variables:
             raise ProgramError(f"RuleBuilder {verb} {name!r}, {nearest(name, self._variables)}")
 
 

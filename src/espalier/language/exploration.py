@@ -1,13 +1,14 @@
 """A plain Python function becomes rules, by following only the paths it takes.
 
 The function is run on a view of the variables that looks a value up only when it is read. A read
-that was not decided yet is a fork; every path through the forks is run once (and all of them once
-more, to see that they repeat). For each output variable the tree of forks is then folded from the
-leaves up: a fork whose branches all agree about that variable disappears.
+that was not decided yet is a fork; every path through the forks is run once (and once more, from
+the last path to the first, to see that it repeats). For each output variable the tree of forks is
+then folded from the leaves up: a fork whose branches all agree about that variable disappears.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import random
 import warnings
@@ -52,7 +53,7 @@ def explore(
     explorer = _Explorer(function, variables, read_only)
     _warn_or_refuse(explorer.estimate(), max_paths)
     trees = explorer.follow_all_paths(max_paths)
-    again = explorer.follow_all_paths(max_paths)
+    again = explorer.follow_all_paths(max_paths, backwards=True)
     for output in dict.fromkeys([*trees, *again]):
         if trees.get(output, _KEEP) != again.get(output, _KEEP):
             raise ProgramError(
@@ -147,6 +148,8 @@ class _Explorer:
                 view.error.__cause__ = error
         if view.error is not None:
             raise view.error
+        if inspect.isgenerator(returned) or inspect.isawaitable(returned):
+            raise ProgramError("ffn_fn is a generator or a coroutine; make it a plain function")
         if isinstance(returned, Mapping) and returned is not view:
             raise ProgramError(
                 f"ffn_fn returned a {type(returned).__name__}; it must change its argument in place"
@@ -167,21 +170,22 @@ class _Explorer:
         size = len(self.variables[worst].values) if worst else 1
         return Estimate(total / PROBES, worst, size)
 
-    def follow_all_paths(self, max_paths: int) -> dict[str, _Tree]:
-        """What happens to each output variable that any path writes."""
+    def follow_all_paths(self, max_paths: int, *, backwards: bool = False) -> dict[str, _Tree]:
+        """What happens to each output variable that any path writes; `backwards` from the last."""
+        step = -1 if backwards else 1
         path: list[tuple[str, int]] = []
         forks: list[_Fork] = []
         for leaf in range(max_paths):
-            done = self._follow(path)
+            done = self._follow(path, backwards=backwards)
             forks.extend(_Fork(leaf, leaf, []) for _ in range(len(path) - len(forks)))
             while path:
                 name, code = path[-1]
                 forks[-1].branches.append(done)
-                if code + 1 < len(self.variables[name].values):
-                    path[-1], forks[-1].branch_from = (name, code + 1), leaf + 1
+                if 0 <= code + step < len(self.variables[name].values):
+                    path[-1], forks[-1].branch_from = (name, code + step), leaf + 1
                     break
                 path.pop()
-                done = self._fold(name, forks.pop().branches)
+                done = self._fold(name, forks.pop().branches[::step])
             else:
                 return done
         raise _too_many(self._extrapolate(path, forks, max_paths), max_paths)
@@ -205,9 +209,9 @@ class _Explorer:
             len(self.variables[worst].values),
         )
 
-    def _follow(self, path: list[tuple[str, int]]) -> dict[str, _Tree]:
+    def _follow(self, path: list[tuple[str, int]], *, backwards: bool) -> dict[str, _Tree]:
         """What one path does to the variables that it changes."""
-        view = self.run(path, lambda size: 0)
+        view = self.run(path, lambda size: size - 1 if backwards else 0)
         read = {name: self.variables[name].values[code] for name, code in path}
         return {
             name: _Write(value)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from espalier.errors import ProgramError
 from espalier.language.variables import Categorical, Numerical, Variable, as_integer, as_items
 
+# No sequence is so long that a head could look farther.
+FARTHEST = 1_000_000
+
 
 @dataclass(frozen=True)
 class Head:
@@ -60,6 +63,7 @@ def qkv(
             given = [given]
         items = as_items(given, f"the relative positions of the head for {value!r}")
         offsets = frozenset(as_integer(o, "a relative position") for o in items)
+        _check_reach(value, offsets)
         if not offsets:
             raise ProgramError(
                 f"the head for {value!r} has an empty set of relative positions and would attend "
@@ -72,6 +76,7 @@ def v_relative(value: str, relative_position: int, output_spec: Variable | None 
     """A head that carries `value` from the position `relative_position` to the right of each."""
     _check_name("value", value)
     offset = as_integer(relative_position, "the relative position")
+    _check_reach(value, frozenset([offset]))
     return Head(None, None, value, frozenset([offset]), _check_output(value, output_spec))
 
 
@@ -79,6 +84,15 @@ def halt_spec(variable: str, halt_value: int = 1) -> Halt:
     """Halt a sequence after the first layer at whose end `variable` is `halt_value` everywhere."""
     _check_name("halt variable", variable)
     return Halt(variable, as_integer(halt_value, "the halt value"))
+
+
+def _check_reach(value: str, offsets: frozenset[int]) -> None:
+    far = [offset for offset in offsets if abs(offset) > FARTHEST]
+    if far:
+        raise ProgramError(
+            f"the head for {value!r} looks {far[0]:,} positions away; at most {FARTHEST:,} is "
+            "possible"
+        )
 
 
 def _check_name(role: str, name: object) -> None:

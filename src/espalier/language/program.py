@@ -25,7 +25,13 @@ from espalier.language.validation import (
     check_vocabulary,
     initial_values,
 )
-from espalier.language.variables import Categorical, Variable, as_integer, without_functions
+from espalier.language.variables import (
+    Categorical,
+    Variable,
+    as_integer,
+    as_items,
+    without_functions,
+)
 from espalier.language.wiring import all_variables
 
 
@@ -49,6 +55,10 @@ class Program:
         return all_variables(self.variables, self.heads)
 
     @cached_property
+    def _token_ids(self) -> dict[str, int]:
+        return {name: token for token, name in enumerate(self.vocabulary or ())}
+
+    @cached_property
     def written(self) -> frozenset[str]:
         """The variables that some rule writes, resets aside."""
         return frozenset(rule.output for rule in self.rules if not rule.is_reset)
@@ -69,11 +79,11 @@ class Program:
 
     def merged(self) -> Program:
         """The same program with rules joined into "x in S" where that makes the MLP narrower."""
-        return self.with_rules(merge_rules(self.rules))
+        return replace(self, rules=RuleSet(merge_rules(self.rules)))
 
     def with_rules(self, rules: Iterable[Rule]) -> Program:
-        """The same program with other rules, which are not checked; resets are among them."""
-        return replace(self, rules=RuleSet(rules))
+        """The same program with exactly these rules, resets included."""
+        return replace(self, rules=RuleSet(_check_rules(rules, self.specs, frozenset(self.heads))))
 
     def tokens(self, sequence: Iterable[object]) -> tuple[int, ...]:
         """`sequence` as token ids (or names of the vocabulary), refused if the program can't run.
@@ -81,9 +91,8 @@ class Program:
         Refused are an empty sequence, a token outside `input_range`, and more tokens than
         `position_range`.
         """
-        if isinstance(sequence, str | bytes) or not isinstance(sequence, Iterable):
-            raise ProgramError(f"the input must be a sequence of tokens; found {sequence!r}")
-        given = sequence.tolist() if hasattr(sequence, "tolist") else list(sequence)
+        plain = sequence.tolist() if hasattr(sequence, "tolist") else sequence
+        given = as_items(plain, "the input, a sequence of tokens,")
         if not given:
             raise ProgramError("the input is empty; a program needs at least one token")
         if self.position_range is not None and len(given) > self.position_range:
@@ -97,11 +106,11 @@ class Program:
         if type(token) is int and 0 <= token < self.input_range:
             return token
         if isinstance(token, str) and self.vocabulary is not None:
-            if token not in self.vocabulary:
+            if token not in self._token_ids:
                 raise ProgramError(
                     f"position {place} holds {token!r}, {nearest(token, self.vocabulary)}"
                 )
-            return self.vocabulary.index(token)
+            return self._token_ids[token]
         number = as_integer(token, f"the token at position {place}")
         if not 0 <= number < self.input_range:
             raise ProgramError(
@@ -162,11 +171,13 @@ def program_spec(
         halt=halt_spec,
         vocabulary=check_vocabulary(vocabulary, input_range),
     )
-    return program.with_rules([*written, *_missing_resets(program)])
+    return replace(program, rules=RuleSet([*written, *_missing_resets(program)]))
 
 
 def check_layers(program: Program, max_layers: object) -> int | None:
     """`max_layers` as an integer or None; ProgramError if the program could then run for ever."""
+    if not isinstance(program, Program):
+        raise ProgramError(f"a Program is needed, made by program_spec; found {program!r}")
     if max_layers is None:
         if program.halt is None:
             raise ProgramError("the program has no halt_spec; say how long to run with max_layers")
@@ -179,12 +190,10 @@ def check_layers(program: Program, max_layers: object) -> int | None:
 
 def check_batch(program: Program, batch: Iterable[Iterable[object]]) -> list[tuple[int, ...]]:
     """Every sequence of a batch as token ids; the error names the one that is refused."""
-    if isinstance(batch, str | bytes) or not isinstance(batch, Iterable):
-        raise ProgramError(f"the batch must be a list of sequences; found {batch!r}")
     checked = []
-    for number, sequence in enumerate(batch):
+    for number, sequence in enumerate(as_items(batch, "the batch, a list of sequences,")):
         try:
-            checked.append(program.tokens(sequence))
+            checked.append(program.tokens(sequence))  # type: ignore[arg-type]
         except ProgramError as error:
             raise ProgramError(f"input {number}: {error}") from None
     return checked
@@ -204,6 +213,10 @@ def _rules(
         if not callable(ffn_fn):
             raise ProgramError(f"ffn_fn must be a function of one argument; found {ffn_fn!r}")
         return explore(ffn_fn, specs, read_only=heads, max_paths=max_paths)
+    return _check_rules(rules, specs, heads)
+
+
+def _check_rules(rules: object, specs: Mapping[str, Variable], heads: frozenset[str]) -> list[Rule]:
     checked = [check_rule(rule, specs, heads) for rule in as_rules(rules)]
     clash = find_conflict(checked)
     if clash:

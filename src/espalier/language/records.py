@@ -9,7 +9,16 @@ from espalier.errors import ProgramError
 from espalier.language.heads import Halt, Head
 from espalier.language.program import Program
 from espalier.language.rules import Atom, Rule, RuleSet
-from espalier.language.validation import ByInput, ByPosition, Constant, Initial, check_rule
+from espalier.language.validation import (
+    ByInput,
+    ByPosition,
+    Constant,
+    Initial,
+    check_halt,
+    check_output,
+    check_range,
+    check_vocabulary,
+)
 from espalier.language.variables import (
     Categorical,
     Numerical,
@@ -46,6 +55,8 @@ def from_record(record: Mapping[str, Any]) -> Program:
     try:
         return _read(record)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        if isinstance(error, ProgramError):
+            raise
         raise ProgramError(f"this is not the record of a program: {error!r}") from error
 
 
@@ -55,24 +66,36 @@ def _read(record: Mapping[str, Any]) -> Program:
     initial = {
         name: _read_initial(variables[name], first) for name, first in record["initial"].items()
     }
-    halt = record["halt"]
-    vocabulary = record["vocabulary"]
+    halt = None if record["halt"] is None else Halt(*record["halt"])
+    check_output(record["output_name"], variables, heads)
+    check_halt(halt, variables, heads)
+    tokens = check_range("input_range", record["input_range"])
+    positions = record["position_range"]
+    for name in variables:
+        _check_length(name, initial[name], tokens, positions)
     program = Program(
         variables=variables,
         heads=heads,
         rules=RuleSet([]),
         initial=initial,
         output_name=record["output_name"],
-        input_range=record["input_range"],
-        position_range=record["position_range"],
-        halt=None if halt is None else Halt(*halt),
-        vocabulary=None if vocabulary is None else tuple(vocabulary),
+        input_range=tokens,
+        position_range=None if positions is None else check_range("position_range", positions),
+        halt=halt,
+        vocabulary=check_vocabulary(record["vocabulary"], tokens),
     )
-    specs, names = program.specs, list(program.specs)
-    rules = [
-        check_rule(_read_rule(rule, names), specs, frozenset(heads)) for rule in record["rules"]
-    ]
-    return program.with_rules(rules)
+    names = list(program.specs)
+    return program.with_rules([_read_rule(rule, names) for rule in record["rules"]])
+
+
+def _check_length(name: str, initial: Initial, tokens: int, positions: int | None) -> None:
+    match initial:
+        case ByInput(table) if len(table) != tokens:
+            raise ProgramError(f"the first values of {name!r} are {len(table)}, not {tokens}")
+        case ByPosition(table) if len(table) != positions:
+            raise ProgramError(f"the first values of {name!r} are {len(table)}, not {positions}")
+        case _:
+            pass
 
 
 def _spec(spec: Variable) -> Record:
@@ -115,7 +138,8 @@ def _head(head: Head) -> Record:
 def _read_head(record: Record) -> Head:
     offsets, output = record["relative_positions"], record["output"]
     spec = None if output is None else _read_spec(output)
-    assert not isinstance(spec, SetValued)
+    if isinstance(spec, SetValued):
+        raise ProgramError("the output of a head is a set")
     query, key, value = record["match"]
     return Head(query, key, value, None if offsets is None else frozenset(offsets), spec)
 

@@ -146,6 +146,8 @@ def _tabulate(
 def check_rule(rule: Rule, specs: Mapping[str, Variable], heads: frozenset[str]) -> Rule:
     """`rule` with plain values; ProgramError if it reads or writes what is not there."""
     try:
+        if not isinstance(rule.output, str):
+            raise ProgramError(f"writes {rule.output!r}; a variable is called by its name")
         atoms = [_check_atom(atom, specs) for atom in rule.antecedent]
         names = [atom.variable for atom in atoms]
         repeated = {name for name in names if names.count(name) > 1}
@@ -170,7 +172,7 @@ def check_rule(rule: Rule, specs: Mapping[str, Variable], heads: frozenset[str])
 
 
 def _check_atom(atom: Atom, specs: Mapping[str, Variable]) -> Atom:
-    if atom.variable not in specs:
+    if not isinstance(atom.variable, str) or atom.variable not in specs:
         raise ProgramError(f"reads {atom.variable!r}, {nearest(atom.variable, specs)}")
     spec = specs[atom.variable]
     if not isinstance(atom.values, tuple):

@@ -21,8 +21,10 @@ Value = int | float | frozenset[int]
 InitFunction = Callable[[int], object]
 
 # A mean that lies this share of a gap above a midpoint still counts as a tie, in both machines:
-# float32 sums cannot promise to land on a midpoint exactly.
+# float32 sums cannot promise to land on a midpoint exactly. Where a gap is narrow next to the
+# numbers around it the share is larger, as many float32 roundings of them as this, up to a quarter.
 TIE = 2.0**-14
+TIE_ROUNDINGS = 32 * 2.0**-23
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,10 @@ class Categorical:
     size: int
     init: Init
 
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ProgramError(f"var needs a range of at least 1; found {self.size}")
+
     @cached_property
     def values(self) -> tuple[int, ...]:
         """Every value, in order of its code."""
@@ -83,11 +89,31 @@ class Numerical:
     values: tuple[float, ...]
     init: Init
 
+    def __post_init__(self) -> None:
+        if len(self.values) < 2:
+            raise ProgramError(
+                f"a numerical variable needs at least two buckets; found {len(self.values)}"
+            )
+        for low, high in itertools.pairwise(self.values):
+            if not low < high:
+                raise ProgramError(
+                    f"the buckets of a numerical variable must rise; found {low:g} before "
+                    f"{high:g}: sort them and drop repeats"
+                )
+
+    @cached_property
+    def ties(self) -> tuple[float, ...]:
+        """For each gap between buckets, how far above its midpoint still counts as a tie."""
+        return tuple(
+            min(max((high - low) * TIE, max(abs(low), abs(high)) * TIE_ROUNDINGS), (high - low) / 4)
+            for low, high in itertools.pairwise(self.values)
+        )
+
     @cached_property
     def boundaries(self) -> tuple[float, ...]:
         """Where one bucket ends: the midpoints, a tie going to the lower bucket."""
-        pairs = itertools.pairwise(self.values)
-        return tuple((low + high) / 2 + (high - low) * TIE for low, high in pairs)
+        gaps = zip(itertools.pairwise(self.values), self.ties, strict=True)
+        return tuple(low / 2 + high / 2 + tie for (low, high), tie in gaps)
 
     def bucket(self, number: float) -> int:
         """The code of the value nearest to `number`."""
@@ -159,8 +185,6 @@ def var(
 ) -> Categorical:
     """A categorical variable with values 0 to `range` - 1."""
     size = as_integer(range, "the range of var")
-    if size < 1:
-        raise ProgramError(f"var needs a range of at least 1; found {size}")
     spec = Categorical(size, Init(0, input_init_fn, position_init_fn))
     return Categorical(size, _with_default(spec, default))
 
@@ -174,14 +198,6 @@ def numerical_var(
 ) -> Numerical:
     """A numerical variable whose buckets are `values`: at least two, sorted, all different."""
     buckets = tuple(as_real(value) for value in as_items(values, "the values of numerical_var"))
-    if len(buckets) < 2:
-        raise ProgramError(f"numerical_var needs at least two buckets; found {len(buckets)}")
-    for low, high in itertools.pairwise(buckets):
-        if low >= high:
-            raise ProgramError(
-                f"the buckets of numerical_var must rise; found {low:g} before {high:g}: "
-                "sort them and drop repeats"
-            )
     spec = Numerical(buckets, Init(0.0, input_init_fn, position_init_fn))
     return Numerical(buckets, _with_default(spec, default))
 
@@ -204,8 +220,8 @@ def set_var(
     sets = tuple(as_set(value) for value in as_items(values, "the values of set_var"))
     if not sets:
         raise ProgramError("set_var needs at least one set among its values; found none")
-    repeated = next((s for place, s in enumerate(sets) if s in sets[:place]), None)
-    if repeated is not None:
+    if len(set(sets)) < len(sets):
+        repeated = next(value for value in sets if sets.count(value) > 1)
         raise ProgramError(f"set_var declares {show_value(repeated)} twice; drop one")
     top = max((max(value, default=0) for value in sets), default=0) + 1
     size = top if range is None else as_integer(range, "the range of set_var")

@@ -26,6 +26,7 @@ def all_variables(
     for name in heads:
         known[name] = _output_of(name, variables, heads, ())
     for name, head in heads.items():
+        _check_shape(name, head)
         _check_match(name, head, known)
     return known
 
@@ -74,6 +75,13 @@ def _output_of(
                 f"head {name!r} carries {head.value!r} ({value}), which does not fit its output "
                 f"({given})"
             )
+
+
+def _check_shape(name: str, head: Head) -> None:
+    if (head.query is None) != (head.key is None):
+        raise ProgramError(f"head {name!r} has a query without a key, or a key without a query")
+    if head.relative_positions is not None and not head.relative_positions:
+        raise ProgramError(f"head {name!r} has an empty set of relative positions")
 
 
 def _check_match(name: str, head: Head, known: Mapping[str, Variable]) -> None:

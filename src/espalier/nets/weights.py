@@ -21,6 +21,13 @@ class Sparse:
     columns: Tensor
     values: Tensor
 
+    def __post_init__(self) -> None:
+        if not len(self.rows) == len(self.columns) == len(self.values):
+            raise ValueError("a sparse matrix needs as many rows and columns as values")
+        for places, size in ((self.rows, self.shape[0]), (self.columns, self.shape[1])):
+            if len(places) and not 0 <= int(places.min()) <= int(places.max()) < size:
+                raise ValueError(f"a sparse matrix of shape {self.shape} has an entry outside it")
+
     @staticmethod
     def of(
         shape: tuple[int, int],

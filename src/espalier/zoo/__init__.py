@@ -39,7 +39,7 @@ def names() -> dict[str, str]:
 
 def load(name: str, **settings: int) -> Entry:
     """The program called `name`, built with `settings` (each program's own, such as its sizes)."""
-    if name not in _PROGRAMS:
+    if not isinstance(name, str) or name not in _PROGRAMS:
         raise ProgramError(f"there is no program {name!r}; {nearest(name, _PROGRAMS)}")
     module, function, summary = _PROGRAMS[name]
     build = getattr(import_module(f"espalier.zoo.{module}"), function)

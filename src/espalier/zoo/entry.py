@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from espalier.errors import ProgramError
 from espalier.language import Program
 
 
@@ -35,5 +36,7 @@ class Entry:
 
     def samples(self, count: int, *, size: int, seed: int = 0) -> list[Any]:
         """`count` random inputs, of sizes up to `size`, the same for the same seed."""
+        if count < 1 or size < 1:
+            raise ProgramError(f"at least one sample of size 1 is needed; found {count} of {size}")
         source = random.Random(seed)
         return [self.sample(source, source.randint(1, size)) for _ in range(count)]
