@@ -51,6 +51,9 @@ class Plain:
             self.step += 1
 
 
+RESULTS = Path(__file__).parent / "results"
+
+
 def clock(action, *given) -> float:
     began = time.perf_counter()
     action(*given)
@@ -101,7 +104,7 @@ def main() -> None:
     parser.add_argument("--models", type=int, nargs="*", default=[8])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=2)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, default=RESULTS / "training.json")
     args = parser.parse_args()
     rows = [measure(models, args.rounds, args.steps) for models in args.models]
     print(f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}")
@@ -114,9 +117,9 @@ def main() -> None:
         )
     seconds = corpus_seconds()
     print(f"a scaffold corpus of 1M tokens: {seconds * 1e3:.0f} ms")
-    if args.json is not None:
-        result = {"threads": torch.get_num_threads(), "torch": torch.__version__, "rows": rows}
-        args.json.write_text(json.dumps(result | {"corpus_seconds": seconds}, indent=1))
+    result = {"threads": torch.get_num_threads(), "torch": torch.__version__, "rows": rows}
+    args.json.parent.mkdir(exist_ok=True)
+    args.json.write_text(json.dumps(result | {"corpus_seconds": seconds}, indent=1))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from espalier.plots import draw_learning, save_figure
+
 LEARNT = 0.5  # a rule counts as learnt once its close symbol has this probability
 
 
@@ -67,6 +69,8 @@ def main() -> None:
             continue
         tabulate = tabulate_scaffold if "in_domain" in rows else tabulate_text
         print(f"\n{lines.name}\n\n{markdown(tabulate(rows))}")
+        if "in_domain" in rows:
+            save_figure(draw_learning(rows), target / "scaffold-learning.png")
     for file in packed.glob("*.json"):
         (target / file.name).write_bytes(file.read_bytes())
 

@@ -58,7 +58,7 @@ def _devices() -> str:
 def _data() -> str:
     folder = os.environ.get("ESPALIER_DATA")
     if folder is None:
-        return "ESPALIER_DATA is not set; nothing in this version needs it"
+        return "ESPALIER_DATA is not set; text corpora would be downloaded"
     if not Path(folder).is_dir():
         return f"{folder}: there is no such folder"
     found = sorted(path.name for path in Path(folder).iterdir() if path.is_dir())
