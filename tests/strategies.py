@@ -84,7 +84,8 @@ def specs_and_rules(draw) -> tuple[Specs, list[Rule]]:
     """Variables, and rules of one of them that may well hold together."""
     dice = Dice(draw)
     specs = random_variables(dice, input_range=1, position_range=None)
-    writes = dice.some([name for name in specs if len(specs[name].values) > 1], least=1, most=1)
+    several = [name for name in specs if len(specs[name].values) > 1]
+    writes = [dice.pick(several)] if several else []
     access = Access(specs, writes, list(specs))
     return specs, [random_rule(dice, access) for _ in range(dice.number(0, 7) if writes else 0)]
 
