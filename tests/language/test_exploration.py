@@ -276,3 +276,12 @@ def test_a_generator_or_a_coroutine_is_refused():
 
     with pytest.raises(ProgramError, match="generator"):
         explore(generator, FEW)
+
+
+def test_few_paths_that_make_many_rules_are_refused():
+    wide = {"a": var(40), "b": var(40)}
+    assert len(explore(lambda z: z.update(b=z["a"]), wide)) == 40 * 39
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exploration, "MOST_RULES", 1000)
+        with pytest.raises(ProgramError, match="more than 1,000 rules by 'b'"):
+            explore(lambda z: z.update(b=z["a"]), wide)

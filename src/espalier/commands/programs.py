@@ -151,7 +151,7 @@ def verify_command(
     cases: int = 200,
     size: int = 40,
     seed: int = 0,
-    dtype: Dtype = "float32",
+    dtype: Dtype | None = None,
     max_layers: Layers = None,
 ) -> None:
     """Compare interpreter and compiled weights, value by value, on random inputs.
@@ -167,10 +167,12 @@ def verify_command(
     from espalier.verification import verify
 
     entry = load_target(target)
-    is_file = target.endswith(".safetensors")
-    model = (
-        load_compiled(target) if is_file else compile_program(entry.program, dtype=_dtype(dtype))
-    )
+    if target.endswith(".safetensors"):
+        if dtype is not None:
+            raise FileError(f"{target} is compiled already; --dtype is for programs")
+        model = load_compiled(target)
+    else:
+        model = compile_program(entry.program, dtype=_dtype(dtype or "float32"))
     layers = entry.max_layers if max_layers is None else max_layers
     inputs = entry.samples(cases, size=size, seed=seed)
     batch = [entry.encode(given) for given in inputs]

@@ -24,6 +24,7 @@ FfnFunction = Callable[[MutableMapping[str, Value]], object]
 
 PROBES = 48
 WARN_ABOVE = 100_000
+MOST_RULES = 500_000
 
 
 class ExplorationWarning(UserWarning):
@@ -60,12 +61,16 @@ def explore(
                 f"ffn_fn does not repeat itself: followed twice, it wrote {output!r} differently; "
                 "it may depend on nothing but what it reads"
             )
-    return [
-        rule
-        for output in variables
-        if output in trees
-        for rule in _emit(trees[output], output, variables)
-    ]
+    rules: list[Rule] = []
+    for output in variables:
+        for rule in _emit(trees.get(output, _KEEP), output, variables):
+            rules.append(rule)
+            if len(rules) > MOST_RULES:
+                raise ProgramError(
+                    f"ffn_fn makes more than {MOST_RULES:,} rules by {output!r}: a write needs a "
+                    "rule for each old value unless it is read. Split the step into two layers"
+                )
+    return rules
 
 
 def estimate_paths(function: FfnFunction, variables: Mapping[str, Variable]) -> Estimate:
