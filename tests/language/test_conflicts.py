@@ -1,5 +1,6 @@
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,3 +78,18 @@ def test_many_rules_are_compared_quickly():
     assert find_conflict(rules) is None
     clash = Rule({"x39": 499}, "out", 0, 2)
     assert clash in find_conflict([*rules, clash])
+
+
+@given(specs_and_rules())
+def test_parting_rules_by_a_common_variable_changes_nothing(specs_and_rules):
+    _, rules = specs_and_rules
+    together = find_conflict(rules) is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("espalier.language.conflicts.FEW", 0)
+        assert (find_conflict(rules) is not None) == together
+
+
+def test_many_shapes_under_one_variable_are_compared_quickly():
+    rules = [Rule({"mode": n, f"x{n}": 0, f"y{n}": 1}, "out", 0, 1) for n in range(3000)]
+    assert find_conflict(rules) is None
+    assert find_conflict([*rules, Rule({"mode": 7}, "out", 0, 1)]) is not None

@@ -1,20 +1,24 @@
 """Two rules of one output variable must never hold together; this finds two that can.
 
 Two antecedents exclude each other exactly when some variable has no value that both allow. Rules
-over the same variables are compared by hashing their values; groups over different variables meet
-on the variables they share, so the work grows with groups times rules, not with rules squared.
+that all name one variable are first parted by its value. Within a part, rules over the same
+variables are compared by hashing their values, and groups over different ones meet on those they
+share.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from espalier.language.rules import Rule
 from espalier.language.variables import Value
 
 Key = tuple[Value, ...]
+
+# So few rules are compared without parting them.
+FEW = 16
 
 
 def find_conflict(rules: Iterable[Rule]) -> tuple[Rule, Rule] | None:
@@ -29,7 +33,33 @@ def find_conflict(rules: Iterable[Rule]) -> tuple[Rule, Rule] | None:
     return None
 
 
-def _find_in_group(rules: list[Rule]) -> tuple[Rule, Rule] | None:
+def _find_in_group(
+    rules: list[Rule], parted: frozenset[str] = frozenset()
+) -> tuple[Rule, Rule] | None:
+    common = _common_variable(rules, parted) if len(rules) > FEW else None
+    if common is None:
+        return _find_by_shape(rules)
+    parts: dict[Value, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        for value in dict.fromkeys(_allowed(rule)[common]):
+            parts[value].append(rule)
+    finds = (_find_in_group(part, parted | {common}) for part in parts.values())
+    return next((found for found in finds if found), None)
+
+
+def _common_variable(rules: list[Rule], parted: frozenset[str]) -> str | None:
+    """A variable that every rule names, the one with the most values; None if there is none."""
+    values: dict[str, set[Value]] = defaultdict(set)
+    count: Counter[str] = Counter()
+    for rule in rules:
+        for name, allowed in _allowed(rule).items():
+            values[name].update(allowed)
+            count[name] += 1
+    named = [n for n in values if count[n] == len(rules) and n not in parted and len(values[n]) > 1]
+    return max(named, key=lambda name: len(values[name]), default=None)
+
+
+def _find_by_shape(rules: list[Rule]) -> tuple[Rule, Rule] | None:
     tables: dict[tuple[str, ...], dict[Key, Rule]] = {}
     for rule in rules:
         names = tuple(sorted(atom.variable for atom in rule.antecedent))
@@ -48,8 +78,12 @@ def _find_in_group(rules: list[Rule]) -> tuple[Rule, Rule] | None:
 
 
 def _keys(rule: Rule, names: tuple[str, ...]) -> Iterator[Key]:
-    allowed = {atom.variable: atom.values for atom in rule.antecedent}
+    allowed = _allowed(rule)
     return itertools.product(*(dict.fromkeys(allowed[name]) for name in names))
+
+
+def _allowed(rule: Rule) -> dict[str, tuple[Value, ...]]:
+    return {atom.variable: atom.values for atom in rule.antecedent}
 
 
 def _project(
