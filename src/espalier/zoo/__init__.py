@@ -29,6 +29,11 @@ _PROGRAMS = {
         "sum_modulo",
         "parity of a bit string in one layer, by counting ones with attention (Figure 7)",
     ),
+    "scan": (
+        "scan",
+        "scan",
+        "SCAN: a command such as 'jump twice' to its actions, by parsing it and walking the tree",
+    ),
 }
 
 
