@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from espalier.data import (
         ScaffoldConfig,
         ScaffoldCorpus,
+        ScanSplit,
         TextCorpus,
         count_scaffolds,
         rule_frequency_grid,
         scaffold_corpus,
+        scan_split,
         text_corpus,
     )
     from espalier.errors import (
@@ -49,6 +51,10 @@ if TYPE_CHECKING:
         Run,
         Runs,
         program_spec,
+    )
+    from espalier.learnability import (
+        MinimalProgram,
+        minimal,
     )
     from espalier.nets import (
         LanguageModel,
@@ -88,6 +94,7 @@ _HOMES = {
     "EspalierError": "espalier.errors",
     "FileError": "espalier.errors",
     "LanguageModel": "espalier.nets",
+    "MinimalProgram": "espalier.learnability",
     "ModelError": "espalier.errors",
     "Network": "espalier.training",
     "Program": "espalier.language",
@@ -98,6 +105,7 @@ _HOMES = {
     "ScaffoldConfig": "espalier.data",
     "ScaffoldCorpus": "espalier.data",
     "ScaffoldRun": "espalier.training",
+    "ScanSplit": "espalier.data",
     "TextCorpus": "espalier.data",
     "TextRun": "espalier.training",
     "Trace": "espalier.interpreter",
@@ -113,6 +121,7 @@ _HOMES = {
     "list_runs": "espalier.training",
     "load_compiled": "espalier.compiler",
     "load_language_model": "espalier.nets",
+    "minimal": "espalier.learnability",
     "program_spec": "espalier.language",
     "read_sweep": "espalier.training",
     "rule_frequency_grid": "espalier.data",
@@ -120,6 +129,7 @@ _HOMES = {
     "save_language_model": "espalier.nets",
     "scaffold_corpus": "espalier.data",
     "scaffold_gradients": "espalier.training",
+    "scan_split": "espalier.data",
     "text_corpus": "espalier.data",
     "train": "espalier.training",
     "train_scaffold": "espalier.training",
@@ -137,6 +147,7 @@ __all__ = [
     "EspalierError",
     "FileError",
     "LanguageModel",
+    "MinimalProgram",
     "ModelError",
     "Network",
     "Program",
@@ -147,6 +158,7 @@ __all__ = [
     "ScaffoldConfig",
     "ScaffoldCorpus",
     "ScaffoldRun",
+    "ScanSplit",
     "TextCorpus",
     "TextRun",
     "Trace",
@@ -164,6 +176,7 @@ __all__ = [
     "list_runs",
     "load_compiled",
     "load_language_model",
+    "minimal",
     "plots",
     "program_spec",
     "read_sweep",
@@ -172,6 +185,7 @@ __all__ = [
     "save_language_model",
     "scaffold_corpus",
     "scaffold_gradients",
+    "scan_split",
     "text_corpus",
     "train",
     "train_scaffold",

@@ -1,4 +1,4 @@
-"""Files in, token arrays out: scaffold corpora, WikiText and other text."""
+"""Files in, token arrays out: scaffold corpora, WikiText and other text, SCAN."""
 
 from espalier.data.scaffold import (
     ScaffoldConfig,
@@ -7,6 +7,7 @@ from espalier.data.scaffold import (
     scaffold_corpus,
 )
 from espalier.data.scaffold_counts import ScaffoldCounts, count_scaffolds
+from espalier.data.scan import ScanSplit, generate_examples, scan_split
 from espalier.data.sources import fetch
 from espalier.data.text import TextCorpus, text_corpus
 
@@ -14,10 +15,13 @@ __all__ = [
     "ScaffoldConfig",
     "ScaffoldCorpus",
     "ScaffoldCounts",
+    "ScanSplit",
     "TextCorpus",
     "count_scaffolds",
     "fetch",
+    "generate_examples",
     "rule_frequency_grid",
     "scaffold_corpus",
+    "scan_split",
     "text_corpus",
 ]

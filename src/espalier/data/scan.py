@@ -141,14 +141,10 @@ def sample_command(source: random.Random, size: int) -> str:
 @cache
 def _clauses() -> tuple[str, ...]:
     """Every command without a conjunction."""
-    manners = [
-        f"{how}{side}" for how in ("", "opposite ", "around ") for side in ("left", "right")
-    ]
+    manners = [f"{how}{side}" for how in ("", "opposite ", "around ") for side in ("left", "right")]
     directed = [f"{verb} {manner}" for verb in (*VERBS, "turn") for manner in manners]
     return tuple(
-        f"{phrase}{often}"
-        for phrase in (*VERBS, *directed)
-        for often in ("", " twice", " thrice")
+        f"{phrase}{often}" for phrase in (*VERBS, *directed) for often in ("", " twice", " thrice")
     )
 
 
@@ -162,9 +158,9 @@ def _act(words: tuple[str, ...]) -> list[str]:
         case (*rest, "opposite", ("left" | "right") as side):
             return [f"I_TURN_{side.upper()}"] * 2 + _act(tuple(rest))
         case (*rest, "around", ("left" | "right") as side):
-            return ([f"I_TURN_{side.upper()}"] + _act(tuple(rest))) * 4
+            return ([f"I_TURN_{side.upper()}", *_act(tuple(rest))]) * 4
         case (*rest, ("left" | "right") as side):
-            return [f"I_TURN_{side.upper()}"] + _act(tuple(rest))
+            return [f"I_TURN_{side.upper()}", *_act(tuple(rest))]
         case ("turn",):
             return []
         case (verb,) if verb in VERBS:

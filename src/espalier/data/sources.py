@@ -11,7 +11,7 @@ import os
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +23,8 @@ BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Source:
-    """A public data set: a zip archive, its MD5, and the files of it that are wanted."""
+class Archive:
+    """A public data set in one zip archive: its MD5, and the files of it that are wanted."""
 
     name: str
     url: str
@@ -32,13 +32,44 @@ class Source:
     files: tuple[str, ...]
 
 
-SOURCES = {
-    "wikitext-2": Source(
+@dataclass(frozen=True)
+class Folder:
+    """A public data set as a folder of plain files, each with its MD5."""
+
+    name: str
+    url: str
+    md5s: Mapping[str, str]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that are wanted, relative to the folder."""
+        return tuple(self.md5s)
+
+
+Source = Archive | Folder
+
+SOURCES: dict[str, Source] = {
+    "wikitext-2": Archive(
         name="wikitext-2",
         url="https://wikitext.smerity.com/wikitext-2-v1.zip",
         md5="542ccefacc6c27f945fb54453812b3cd",
         files=("wiki.train.tokens", "wiki.valid.tokens", "wiki.test.tokens"),
-    )
+    ),
+    "scan": Folder(
+        name="scan",
+        url="https://raw.githubusercontent.com/brendenlake/SCAN/master",
+        md5s={
+            "tasks.txt": "ef3b0eb1847826039fdc5d51d4c96888",
+            "length_split/tasks_train_length.txt": "9bb7aee6f3ad462c3d51af01bcfe937b",
+            "length_split/tasks_test_length.txt": "ac3bd14b5a1f1154ee25c797387e0c9a",
+            "mcd_split/tasks_train_mcd1.txt": "6ddbe2864ae524a6dee3972229ec206c",
+            "mcd_split/tasks_train_mcd2.txt": "8f07cb96ca156fc718c39af296a8b29e",
+            "mcd_split/tasks_train_mcd3.txt": "e6e40a61e7c2e1ba1211761621ac3646",
+            "mcd_split/tasks_test_mcd1.txt": "9f261eb1ae0b9b7ee4fc0d5cd932b347",
+            "mcd_split/tasks_test_mcd2.txt": "276c088cade21903a479fce93b2964be",
+            "mcd_split/tasks_test_mcd3.txt": "d510765156984bb7ee67e908694f9cfb",
+        },
+    ),
 }
 
 
@@ -71,15 +102,26 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
         return find(name)
     except FileError:
         source = _known(name)
-    archive = download(source.url, md5=source.md5, progress=progress)
     folder = cache_folder() / name
-    folder.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        inside = {Path(entry).name: entry for entry in opened.namelist()}
-        for file in source.files:
-            with atomic_path(folder / file) as temporary:
-                temporary.write_bytes(opened.read(inside[file]))
+    for file, body in _bodies(source, progress):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(folder / file) as temporary:
+            temporary.write_bytes(body)
     return folder
+
+
+def _bodies(source: Source, progress: Progress | None) -> Iterator[tuple[str, bytes]]:
+    """Every wanted file with what it holds, each checked before it is given out."""
+    match source:
+        case Archive():
+            archive = download(source.url, md5=source.md5, progress=progress)
+            with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+                inside = {Path(entry).name: entry for entry in opened.namelist()}
+                for file in source.files:
+                    yield file, opened.read(inside[file])
+        case Folder():
+            for file, md5 in source.md5s.items():
+                yield file, download(f"{source.url}/{file}", md5=md5, progress=progress)
 
 
 def download(url: str, *, md5: str, progress: Progress | None = None) -> bytes:

@@ -17,11 +17,13 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from espalier.data.sources import SOURCES, find
+from espalier.data.sources import find
 from espalier.errors import DataError, FileError
 
 Array = np.ndarray
 END, UNKNOWN = "<eos>", "<unk>"
+# Corpora that are known by name.
+TEXTS = ("wikitext-2",)
 WIKITEXT_2_WORDS = 33_278
 
 
@@ -56,7 +58,7 @@ def text_corpus(
     `vocabulary` keeps that many most frequent words, <unk> and <eos> among them. One file is
     split by lines: nine tenths to train on, the rest for validation and test.
     """
-    known = str(source) in SOURCES
+    known = str(source) in TEXTS
     place = find(str(source), data) if known else Path(source)
     lines = _parts(place)
     words = _words(lines["train"], vocabulary)
@@ -83,7 +85,7 @@ def _parts(place: Path) -> dict[str, list[str]]:
     if not place.is_file():
         raise FileError(
             f"there is no text at {place}; give a file, a directory with train, valid and test "
-            f"files, or one of {', '.join(SOURCES)}"
+            f"files, or one of {', '.join(TEXTS)}"
         )
     lines = _lines(place)
     if len(lines) < 10:

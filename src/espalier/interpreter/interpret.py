@@ -48,13 +48,13 @@ def interpret_many(
     sequences = check_batch(program, batch)
     machine = Machine(program)
     runs: dict[int, Run] = {}
-    for numbers in _chunks(sequences):
+    for numbers in chunks(sequences):
         first = machine.start([sequences[n] for n in numbers], np.asarray(numbers))
         runs |= machine.run(first, max_layers=max_layers)
     return Runs(runs[number] for number in range(len(sequences)))
 
 
-def _chunks(sequences: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+def chunks(sequences: Sequence[Sequence[int]]) -> Iterator[list[int]]:
     """Numbers of sequences, a chunk at a time."""
     chunk: list[int] = []
     size = 0

@@ -34,13 +34,18 @@ class Machine:
     simply not satisfied, which is what compiled weights do.
     """
 
-    def __init__(self, program: Program, *, strict: bool = True) -> None:
+    def __init__(
+        self, program: Program, *, strict: bool = True, record_rules: bool = False
+    ) -> None:
         self.program, self.strict = program, strict
         self._tables = tabulate(program)
         # Heads whose every value has a reset are null after every layer, with nothing to look up.
         self._always_reset = [name for name in program.heads if _is_always_reset(program, name)]
+        self._resets = {name: _reset_numbers(program, name) for name in self._always_reset}
         for name in self._always_reset:
             del self._tables[name]
+        # Which rules have held somewhere so far, by their number; kept only if asked for.
+        self.satisfied = np.zeros(len(program.rules), dtype=bool) if record_rules else None
         self._initial = {name: _first_codes(program, name) for name in program.variables}
 
     def start(self, sequences: Sequence[Sequence[int]], inputs: Ints | None = None) -> State:
@@ -85,6 +90,9 @@ class Machine:
                 answer = np.maximum(answer, found)
             columns[output] = _write(specs[output], columns[output], answer)
         for name in self._always_reset:
+            if self.satisfied is not None:
+                seen = codes[name] if name not in nulls else codes[name][~nulls[name]]
+                self.satisfied[self._resets[name][seen]] = True
             columns[name] = _nulls(specs[name], len(state.batch.example))
         return State(state.batch, state.layer, columns)
 
@@ -95,7 +103,7 @@ class Machine:
         codes: dict[str, Ints],
         nulls: dict[str, Mask],
     ) -> Ints:
-        found = table.look_up(codes, nulls)
+        found = table.look_up(codes, nulls, self.satisfied)
         if self.strict and nulls and (found == UNDEFINED).any():
             raise refusals.undefined(self.program, table.variables, state, found)
         return found
@@ -142,6 +150,12 @@ class Machine:
 def _is_always_reset(program: Program, name: str) -> bool:
     values = {rule.old for rule in program.rules if rule.output == name and rule.is_reset}
     return values == set(program.specs[name].values)
+
+
+def _reset_numbers(program: Program, name: str) -> Ints:
+    """For each value of a head's output, the number of the rule that resets it."""
+    numbers = {rule.old: n for n, rule in enumerate(program.rules) if rule.output == name}
+    return np.asarray([numbers[value] for value in program.specs[name].values])
 
 
 def _first_codes(program: Program, name: str) -> Column:

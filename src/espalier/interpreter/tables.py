@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,14 +68,18 @@ class RuleTable:
     variables: tuple[str, ...]
     rows: Ints  # one row of codes for each assignment that satisfies a rule
     answers: Ints
+    owners: Ints  # the number of the rule that each row satisfies
     sizes: tuple[int, ...]
     reads_null: bool  # False for resets, which are not concerned with null
     _indices: dict[tuple[int, ...], Index] = field(default_factory=dict)
 
-    def look_up(self, codes: Mapping[str, Ints], nulls: Mapping[str, Mask]) -> Ints:
+    def look_up(
+        self, codes: Mapping[str, Ints], nulls: Mapping[str, Mask], satisfied: Mask | None = None
+    ) -> Ints:
         """For each entry, the new code, NULL, UNDEFINED or NO_RULE.
 
-        `nulls` says where the variables that are null anywhere are null.
+        `nulls` says where the variables that are null anywhere are null. The rules that hold
+        somewhere are marked in `satisfied`, by their number.
         """
         columns = [codes[name] for name in self.variables]
         found = self._index(tuple(range(len(columns)))).find(columns)
@@ -86,6 +90,8 @@ class RuleTable:
             answer[somewhere] = NO_RULE
             if self.reads_null:
                 self._mark_undefined(np.flatnonzero(somewhere), columns, nulls, answer)
+        if satisfied is not None:
+            satisfied[self.owners[found[answer > UNDEFINED]]] = True
         return answer
 
     def _mark_undefined(
@@ -111,11 +117,11 @@ class RuleTable:
 
 def tabulate(program: Program) -> dict[str, list[RuleTable]]:
     """For each output variable that has rules, its tables."""
-    groups: dict[tuple[str, tuple[str, ...]], list[Rule]] = defaultdict(list)
+    groups: dict[tuple[str, tuple[str, ...]], dict[int, Rule]] = defaultdict(dict)
     order = {name: place for place, name in enumerate(program.specs)}
-    for rule in program.rules:
+    for number, rule in enumerate(program.rules):
         names = sorted((atom.variable for atom in rule.antecedent), key=order.__getitem__)
-        groups[rule.output, tuple(names)].append(rule)
+        groups[rule.output, tuple(names)][number] = rule
     tables: dict[str, list[RuleTable]] = defaultdict(list)
     for (output, over), rules in groups.items():
         tables[output].append(_table(output, over, rules, program.specs))
@@ -123,25 +129,28 @@ def tabulate(program: Program) -> dict[str, list[RuleTable]]:
 
 
 def _table(
-    output: str, names: tuple[str, ...], rules: Iterable[Rule], specs: Mapping[str, Variable]
+    output: str, names: tuple[str, ...], rules: Mapping[int, Rule], specs: Mapping[str, Variable]
 ) -> RuleTable:
     codes = {name: {v: c for c, v in enumerate(specs[name].values)} for name in names}
     rows: list[tuple[int, ...]] = []
     answers: list[int] = []
+    owners: list[int] = []
     resets = True
-    for rule in rules:
+    for number, rule in rules.items():
         allowed = {atom.variable: atom.values for atom in rule.antecedent}
         choices = [[codes[name][value] for value in allowed[name]] for name in names]
         new = NULL if rule.new is None else codes[output][rule.new]
         found = list(itertools.product(*choices))
         rows += found
         answers += [new] * len(found)
+        owners += [number] * len(found)
         resets &= rule.is_reset
     return RuleTable(
         output,
         names,
         np.asarray(rows, dtype=np.int64),
         np.asarray(answers, dtype=np.int64),
+        np.asarray(owners, dtype=np.int64),
         tuple(len(specs[name].values) for name in names),
         reads_null=not resets,
     )

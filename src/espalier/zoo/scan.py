@@ -43,9 +43,11 @@ PARSE, DECODE, DONE = range(3)
 # What may come after a C that is not yet complete.
 FOLLOWERS = tuple(word for word in task.WORDS if word not in VERBS)
 
-UNARY = tuple(
-    f"C -> C {how}{side}" for side in SIDES for how in ("", "opposite ", "around ")
-) + ("C -> C twice", "C -> C thrice")
+UNARY = (
+    *tuple(f"C -> C {how}{side}" for side in SIDES for how in ("", "opposite ", "around ")),
+    "C -> C twice",
+    "C -> C thrice",
+)
 NODES = (
     "NONE",
     *(f"C -> {verb}" for verb in VERBS),
