@@ -10,6 +10,7 @@ from cyclopts import App
 from espalier.commands import programs, training
 from espalier.commands.demo import demo_command
 from espalier.commands.doctor import doctor_command
+from espalier.commands.scan import scan_command
 from espalier.errors import EspalierError
 from espalier.version import __version__
 
@@ -24,6 +25,7 @@ app.command(programs.run_command, name="run")
 app.command(programs.trace_command, name="trace")
 app.command(programs.compile_command, name="compile")
 app.command(programs.verify_command, name="verify")
+app.command(scan_command, name="scan")
 app.command(demo_command, name="demo")
 app.command(doctor_command, name="doctor")
 training.register(app)

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 from espalier.data import sources
 from espalier.errors import DataError, nearest
 
-Split = Literal["all", "length", "mcd1", "mcd2", "mcd3"]
+Split = Literal["all", "length", "mcd1", "mcd2", "mcd3", "grammar"]
 SPLITS: tuple[str, ...] = get_args(Split)
 
 VERBS = ("walk", "look", "run", "jump")
@@ -53,7 +53,10 @@ class Example:
 
 @dataclass(frozen=True)
 class ScanSplit:
-    """The examples to learn from and those to be judged by; `all` has only the latter."""
+    """The examples to learn from and those to be judged by.
+
+    `all` and `grammar` have only the latter: the 20,910 of the file, or made from the grammar.
+    """
 
     name: str
     train: tuple[Example, ...]
@@ -61,9 +64,11 @@ class ScanSplit:
 
 
 def scan_split(name: str = "all", *, data: str | os.PathLike[str] | None = None) -> ScanSplit:
-    """A split from its files in `data`, ESPALIER_DATA or the cache."""
+    """A split from its files in `data`, ESPALIER_DATA or the cache; `grammar` needs none."""
     if name not in SPLITS:
         raise DataError(f"{name!r} is not a split of SCAN; {nearest(name, SPLITS)}")
+    if name == "grammar":
+        return ScanSplit(name, (), tuple(generate_examples()))
     folder = sources.find("scan", data)
     if name == "all":
         return ScanSplit(name, (), read_examples(folder / "tasks.txt"))

@@ -1,0 +1,118 @@
+"""The whole of SCAN through either machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from espalier.commands.show import show_pairs, show_table
+
+if TYPE_CHECKING:
+    from espalier.data.scan import ScanSplit
+    from espalier.evaluation import Engine, Evaluation, Progress
+    from espalier.language import Program
+    from espalier.zoo import Entry
+
+
+def scan_command(
+    *,
+    engine: Literal["interpreter", "compiled"] = "interpreter",
+    split: Literal["all", "length", "mcd1", "mcd2", "mcd3", "grammar"] = "all",
+    minimal: bool = False,
+    device: str = "cpu",
+    dtype: Literal["float32", "float64", "bfloat16"] = "float32",
+    workers: int | None = None,
+    data: Path | None = None,
+    out: Path | None = None,
+) -> None:
+    """Answer every example of a split of SCAN and print the accuracy by length.
+
+    A run that was stopped goes on when the command is given again.
+
+    Parameters
+    ----------
+    engine
+        Run on symbols, or through compiled Transformer weights.
+    split
+        `all` 20,910 examples, the test set of a hard split, or `all` made from the grammar.
+    minimal
+        Keep only what the split's training set needs of the program.
+    device
+        Where the compiled model runs: cpu or cuda.
+    workers
+        Processes on a CPU; by default one a core.
+    data
+        The folder that holds scan/; by default ESPALIER_DATA.
+    out
+        The run's folder; by default runs/scan-SPLIT-ENGINE.
+    """
+    from espalier import zoo
+    from espalier.data.scan import scan_split
+    from espalier.evaluation import Case, Compiled, Interpreter, evaluate
+
+    examples = scan_split(split, data=data)
+    entry = zoo.load("scan")
+    program = _minimal(entry, examples) if minimal else entry.program
+    chosen: Engine = Compiled(workers, dtype, device)
+    if engine == "interpreter":
+        chosen = Interpreter(workers)
+    name = f"scan-{split}{'-minimal' if minimal else ''}-{engine}"
+    folder = Path("runs") / name if out is None else out
+    cases = [Case(example.command, example.actions, example.length) for example in examples.test]
+    with _progress() as progress:
+        result = evaluate(
+            entry, cases, engine=chosen, program=program, out=folder, progress=progress
+        )
+    _show(result, program, folder)
+
+
+def _minimal(entry: Entry, split: ScanSplit) -> Program:
+    from espalier.errors import DataError
+    from espalier.learnability import minimal
+
+    if not split.train:
+        raise DataError(
+            f"the split {split.name!r} has no training set to be minimal for; "
+            "use length, mcd1, mcd2 or mcd3"
+        )
+    return minimal(entry.program, [entry.encode(example.command) for example in split.train])
+
+
+def _show(result: Evaluation, program: Program, folder: Path) -> None:
+    rows = [
+        (str(size), f"{cases:,}", f"{accuracy:.2%}", f"{mean:.1f}", str(most))
+        for size, cases, accuracy, mean, most in result.by_size().itertuples(index=False)
+    ]
+    show_table(("actions", "examples", "right", "mean layers", "most"), rows)
+    show_pairs(
+        {
+            "accuracy": f"{result.accuracy:.2%} of {len(result.rows):,}",
+            "rules": f"{len(program.rules):,}",
+            "layers": f"{sum(row['layers'] for row in result.rows):,} in all, "
+            f"at most {result.layers}",
+            "seconds": f"{result.seconds:.1f}",
+            "peak memory": f"{result.peak_bytes / 2**20:,.0f} MiB in a process"
+            if result.peak_bytes
+            else "not measured: every answer was there",
+            "rows": str(folder),
+        }
+    )
+    for row in result.wrong[:5]:
+        sys.stderr.write(f"example {row['number']} was answered {row['wrong']!r}\n")
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A bar on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True)) as bar:
+        task = bar.add_task("examples", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
