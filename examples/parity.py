@@ -3,9 +3,11 @@
 import espalier as es
 from espalier import zoo
 
+PROGRAMS = ("parity-sequential-absolute", "parity-sequential-relative", "parity-sum-modulo")
+
 
 def main() -> None:
-    for name in zoo.names():
+    for name in PROGRAMS:
         entry = zoo.load(name)
         tokens = entry.encode("1101")
         trace = es.interpret(entry.program, tokens, max_layers=entry.max_layers)

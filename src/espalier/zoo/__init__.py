@@ -14,6 +14,11 @@ from espalier.zoo.entry import Entry
 
 # name -> (module, function, what it computes)
 _PROGRAMS = {
+    "addition": (
+        "addition",
+        "addition",
+        "the sum of two positive integers of any length, one digit a layer (D.2)",
+    ),
     "parity-sequential-absolute": (
         "parity",
         "sequential_absolute",
