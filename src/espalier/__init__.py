@@ -41,6 +41,10 @@ if TYPE_CHECKING:
         ProgramError,
         UndefinedError,
     )
+    from espalier.evaluation import (
+        Evaluation,
+        evaluate,
+    )
     from espalier.interpreter import (
         Trace,
         interpret,
@@ -92,6 +96,7 @@ _HOMES = {
     "DataError": "espalier.errors",
     "Disagreement": "espalier.verification",
     "EspalierError": "espalier.errors",
+    "Evaluation": "espalier.evaluation",
     "FileError": "espalier.errors",
     "LanguageModel": "espalier.nets",
     "MinimalProgram": "espalier.learnability",
@@ -115,6 +120,7 @@ _HOMES = {
     "compile_program": "espalier.compiler",
     "count_scaffolds": "espalier.data",
     "ensemble": "espalier.training",
+    "evaluate": "espalier.evaluation",
     "interpret": "espalier.interpreter",
     "interpret_many": "espalier.interpreter",
     "language_model": "espalier.nets",
@@ -145,6 +151,7 @@ __all__ = [
     "DataError",
     "Disagreement",
     "EspalierError",
+    "Evaluation",
     "FileError",
     "LanguageModel",
     "MinimalProgram",
@@ -169,6 +176,7 @@ __all__ = [
     "compile_program",
     "count_scaffolds",
     "ensemble",
+    "evaluate",
     "interpret",
     "interpret_many",
     "language",

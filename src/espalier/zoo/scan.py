@@ -28,6 +28,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from espalier.data import scan as task
+from espalier.errors import ProgramError
 from espalier.language import Program, halt_spec, program_spec, qkv, v_relative, var
 from espalier.zoo.entry import Entry
 
@@ -298,6 +299,12 @@ def _move_right(z: State, mark: str) -> None:
 
 def _encode(command: str, outputs: int) -> list[int]:
     words = task.check_command(command)
+    wanted = len(task.translate(command).split())
+    if wanted > outputs:
+        raise ProgramError(
+            f"{command!r} asks for {wanted} actions, but there is room for {outputs} actions; "
+            f'load("scan", outputs={wanted})'
+        )
     room = max(len(words) + 2, outputs)
     written = ["START", *words, "STOP"]
     tokens = written + ["MEMORY"] * (room - len(written)) + ["END", "END"]
