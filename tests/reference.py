@@ -85,6 +85,15 @@ def run_by_definition(
     return ReferenceRun(outputs, len(updated) - 1, halted, updated, attended)
 
 
+def last_answer(
+    program: Program, tokens: Sequence[int], *, max_layers: int | None, strict: bool = True
+) -> tuple[int, int]:
+    """The last position's output, and after how many layers it came to rest."""
+    run = run_by_definition(program, tokens, max_layers=max_layers, strict=strict)
+    rests = (n for n in range(1, run.layers) if has_halted(program, run.updated[n][-1]))
+    return run.outputs[-1], next(rests, run.layers)
+
+
 def has_halted(program: Program, here: Assignment) -> bool:
     """Whether a position of a causal program is done, and stays as it is."""
     halt = program.halt

@@ -114,10 +114,13 @@ def random_blueprint(
     if strict and position_range:
         own[EDGE] = var(2, position_init_fn=Table((0, 0, *[1] * (position_range - 2))))
     heads, specs = random_heads(dice, own, causal=causal)
+    outputs = [name for name in own if isinstance(own[name], Categorical)]
+    # What a causal program writes it can read again, if there are tokens enough.
+    readable = [name for name in outputs if causal and own[name].size <= input_range]
     return {
         "variables": own,
         "heads": heads,
-        "output_name": dice.pick([name for name in own if isinstance(own[name], Categorical)]),
+        "output_name": dice.pick(readable or outputs),
         "input_range": input_range,
         "position_range": position_range,
         "halt_spec": halt_spec(halting, own[halting].size - 1) if halting else None,

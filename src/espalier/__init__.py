@@ -39,12 +39,17 @@ if TYPE_CHECKING:
         ProgramError,
         UndefinedError,
     )
+    from espalier.generation import (
+        generate,
+        generate_many,
+    )
     from espalier.interpreter import (
         Trace,
         interpret,
         interpret_many,
     )
     from espalier.language import (
+        Generation,
         Program,
         Run,
         Runs,
@@ -87,6 +92,7 @@ _HOMES = {
     "Disagreement": "espalier.verification",
     "EspalierError": "espalier.errors",
     "FileError": "espalier.errors",
+    "Generation": "espalier.language",
     "LanguageModel": "espalier.nets",
     "ModelError": "espalier.errors",
     "Network": "espalier.training",
@@ -107,6 +113,8 @@ _HOMES = {
     "compile_program": "espalier.compiler",
     "count_scaffolds": "espalier.data",
     "ensemble": "espalier.training",
+    "generate": "espalier.generation",
+    "generate_many": "espalier.generation",
     "interpret": "espalier.interpreter",
     "interpret_many": "espalier.interpreter",
     "language_model": "espalier.nets",
@@ -136,6 +144,7 @@ __all__ = [
     "Disagreement",
     "EspalierError",
     "FileError",
+    "Generation",
     "LanguageModel",
     "ModelError",
     "Network",
@@ -157,6 +166,8 @@ __all__ = [
     "compile_program",
     "count_scaffolds",
     "ensemble",
+    "generate",
+    "generate_many",
     "interpret",
     "interpret_many",
     "language",

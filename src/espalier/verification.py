@@ -20,11 +20,12 @@ from espalier.compiler.decoding import (
     is_exact,
 )
 from espalier.compiler.encoding import encode
-from espalier.compiler.model import chunks, pad
+from espalier.compiler.model import pad
 from espalier.errors import ProgramError
 from espalier.interpreter.batch import State
 from espalier.interpreter.machine import Machine
 from espalier.language import Numerical, Program, Run, show_value
+from espalier.language.batches import chunks
 from espalier.language.program import check_batch, check_layers
 from espalier.nets.universal import hold
 from espalier.storage import write_frame

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from espalier.interpreter.batch import NULL, Column, Ints, Mask, State
+from espalier.interpreter.batch import NULL, Column, Mask, State
 from espalier.interpreter.past import before
 from espalier.language import Categorical, Head, Numerical, Program, SetValued
 

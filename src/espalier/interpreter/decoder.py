@@ -24,10 +24,17 @@ class SymbolDecoder:
     position that has halted is the same in all deeper ones.
     """
 
-    def __init__(self, program: Program, rows: int, *, max_layers: int | None = None) -> None:
-        self._machine, self._max_layers = Machine(program), max_layers
-        self._ends: Ints = np.zeros(rows, dtype=np.int64)
-        self._inputs: Ints = np.arange(rows)
+    def __init__(
+        self,
+        program: Program,
+        inputs: Sequence[int],
+        *,
+        max_layers: int | None = None,
+        strict: bool = True,
+    ) -> None:
+        self._machine, self._max_layers = Machine(program, strict=strict), max_layers
+        self._inputs: Ints = np.asarray(inputs, dtype=np.int64)  # a row each, by its number
+        self._ends: Ints = np.zeros_like(self._inputs)
         self._pasts: list[Past] = []
         self._room = ROOM
 

@@ -33,8 +33,9 @@ class Past:
         reaches = _reaches(program)
         columns: dict[str, Column] = {}
         for name, reach in reaches.items():
-            kind = np.float64 if isinstance(program.specs[name], Numerical) else np.int64
-            columns[name] = np.zeros((rows, capacity if reach is None else reach), dtype=kind)
+            shape = (rows, capacity if reach is None else reach)
+            is_number = isinstance(program.specs[name], Numerical)
+            columns[name] = np.zeros(shape) if is_number else np.zeros(shape, dtype=np.int64)
         near = frozenset(name for name, reach in reaches.items() if reach is not None)
         return Past(columns, near)
 
@@ -63,8 +64,9 @@ class Past:
         """The same with room for more positions."""
         wider = dict(self.columns)
         for name in wider.keys() - self.near:
-            more = capacity - wider[name].shape[1]
-            wider[name] = np.pad(wider[name], ((0, 0), (0, more)))
+            old = self.columns[name]
+            wider[name] = _zeros(len(old), capacity, old)
+            wider[name][:, : old.shape[1]] = old
         return Past(wider, self.near)
 
 
@@ -75,21 +77,22 @@ def before(state: State, key: str, value: str) -> tuple[Ints, Column, Column]:
     local = batch.position - batch.starts[batch.example]
     places = np.full((len(batch), width), NOWHERE)
     places[batch.example, local] = batch.position
-    grids = []
-    for name in (key, value):
-        column = state.columns[name]
-        grid = np.zeros((len(batch), width), dtype=column.dtype)
-        grid[batch.example, local] = column
-        grids.append(grid)
-    if state.past is None:
-        return places, grids[0], grids[1]
     old = np.arange(int(batch.starts.max(initial=0)))
     there = np.where(old < batch.starts[:, None], old, NOWHERE)
-    keys, values = (
-        np.concatenate([state.past.columns[name][:, : len(old)], grid], axis=1)
-        for name, grid in zip((key, value), grids, strict=True)
-    )
-    return np.concatenate([there, places], axis=1), keys, values
+
+    def everything(name: str) -> Column:
+        grid = _zeros(len(batch), len(old) + width, state.columns[name])
+        grid[batch.example, len(old) + local] = state.columns[name]
+        if state.past is not None:
+            grid[:, : len(old)] = state.past.columns[name][:, : len(old)]
+        return grid
+
+    return np.concatenate([there, places], axis=1), everything(key), everything(value)
+
+
+def _zeros(rows: int, width: int, like: Column) -> Column:
+    shape = (rows, width)
+    return np.zeros(shape) if like.dtype.kind == "f" else np.zeros(shape, dtype=np.int64)
 
 
 def _reaches(program: Program) -> dict[str, int | None]:

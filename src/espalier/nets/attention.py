@@ -19,6 +19,8 @@ Settled = list[Tensor | None]
 
 # With at most this many relative positions, only those logits are computed.
 FEW_OFFSETS = 8
+# Few and near relative positions need only this much of the past.
+NEAR = 64
 
 
 class SelfAttention(nn.Module):
@@ -79,6 +81,9 @@ class Pattern(nn.Module):
         offsets = bias.offsets if bias is not None else ()
         self.offsets = tuple(offset for offset in offsets if offset <= 0 or not causal)
         self.is_near = 0 < len(self.offsets) <= FEW_OFFSETS
+        # How many earlier positions it needs, and None where that is all of them.
+        reach = -min(self.offsets) if self.is_near else None
+        self.reach = reach if reach is None or reach <= NEAR else None
         matched = torch.cat([first.query.columns, first.key.columns])
         self.is_settled = written is not None and not torch.isin(matched, written).any()
         table = bias.table if bias is not None else torch.empty(0)
@@ -124,13 +129,23 @@ class Pattern(nn.Module):
         self, query: Float[Tensor, "B N K"], key: Float[Tensor, "B N K"], valid: Valid
     ) -> Float[Tensor, "B N places"]:
         """Logits at the relative positions whose bias is finite; the others have no weight."""
+        there = [
+            self.logit_near(query, shift(key, offset), shift(valid, offset), offset)
+            for offset in self.offsets
+        ]
+        return torch.stack(there, -1)
+
+    def logit_near(
+        self,
+        query: Float[Tensor, "B N K"],
+        key: Float[Tensor, "B N K"],
+        exists: Valid,
+        offset: int,
+    ) -> Float[Tensor, "B N"]:
+        """The logit at one relative position, whose keys are beside the queries."""
         assert self.relative is not None
-        logits = []
-        for offset in self.offsets:
-            there = (query * shift(key, offset)).sum(-1)
-            there = there + self.bias_table[offset - self.relative.first]
-            logits.append(there.masked_fill(~shift(valid, offset), -torch.inf))
-        return torch.stack(logits, -1)
+        there = (query * key).sum(-1) + self.bias_table[offset - self.relative.first]
+        return there.masked_fill(~exists, -torch.inf)
 
     def _carry_near(
         self, weights: Float[Tensor, "B N places"], value: Float[Tensor, "B N W"]

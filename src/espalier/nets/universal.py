@@ -60,7 +60,7 @@ class UniversalEncoder(nn.Module):
         return z
 
     def resting(self, z: Residual, layers: int) -> Valid | None:
-        """Where a position has halted in its first `layers` layers and stays; None if it may not."""
+        """Where a position has halted in its first `layers` layers and stays so, if any may."""
         if not self.causal or self.halt is None or layers < 1:
             return None
         return z[..., self.halt.dimension] > 0.5
@@ -124,6 +124,7 @@ class UniversalEncoder(nn.Module):
         return found
 
     def check_length(self, length: int) -> None:
+        """Refuse a sequence that is too long for the averages of this model."""
         if self.longest is not None and length > self.longest:
             raise ProgramError(
                 f"the input has {length} positions; with {self.token_embedding.dtype} a head of "
