@@ -1,5 +1,7 @@
 """Going on from what is kept equals beginning anew, token by token, in both machines."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -39,7 +41,7 @@ def test_a_text_read_in_parts_is_answered_as_if_read_at_once(case: Case, data) -
     for tokens in case.batch:
         cuts = data.draw(st.sets(st.integers(1, len(tokens)), max_size=3)) | {len(tokens)}
         bounds = [0, *sorted(cuts)]
-        parts.append([tokens[a:b] for a, b in zip(bounds, bounds[1:], strict=False)])
+        parts.append([tokens[a:b] for a, b in itertools.pairwise(bounds)])
     layers = case.max_layers
     for decoder in decoders(case.program, len(case.batch), layers):
         rows, read = list(range(len(parts))), 0
@@ -242,5 +244,5 @@ def test_an_error_names_the_input_whatever_part_it_is_in(chunk: int, monkeypatch
         input_range=2,
         causal=True,
     )
-    with pytest.raises(es.UndefinedError, match="input 2, position 0: .*selects no position"):
+    with pytest.raises(es.UndefinedError, match=r"input 2, position 0: .*selects no position"):
         es.generate_many(program, [[0], [0, 1, 1], [1, 0], [0]], max_tokens=4, max_layers=1)
