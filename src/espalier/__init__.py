@@ -45,12 +45,17 @@ if TYPE_CHECKING:
         Evaluation,
         evaluate,
     )
+    from espalier.generation import (
+        generate,
+        generate_many,
+    )
     from espalier.interpreter import (
         Trace,
         interpret,
         interpret_many,
     )
     from espalier.language import (
+        Generation,
         Program,
         Run,
         Runs,
@@ -98,6 +103,7 @@ _HOMES = {
     "EspalierError": "espalier.errors",
     "Evaluation": "espalier.evaluation",
     "FileError": "espalier.errors",
+    "Generation": "espalier.language",
     "LanguageModel": "espalier.nets",
     "MinimalProgram": "espalier.learnability",
     "ModelError": "espalier.errors",
@@ -121,6 +127,8 @@ _HOMES = {
     "count_scaffolds": "espalier.data",
     "ensemble": "espalier.training",
     "evaluate": "espalier.evaluation",
+    "generate": "espalier.generation",
+    "generate_many": "espalier.generation",
     "interpret": "espalier.interpreter",
     "interpret_many": "espalier.interpreter",
     "language_model": "espalier.nets",
@@ -153,6 +161,7 @@ __all__ = [
     "EspalierError",
     "Evaluation",
     "FileError",
+    "Generation",
     "LanguageModel",
     "MinimalProgram",
     "ModelError",
@@ -177,6 +186,8 @@ __all__ = [
     "count_scaffolds",
     "ensemble",
     "evaluate",
+    "generate",
+    "generate_many",
     "interpret",
     "interpret_many",
     "language",

@@ -18,6 +18,7 @@ from espalier.language.merging import merge_rules
 from espalier.language.rules import Rule, RuleSet, as_rules
 from espalier.language.validation import (
     Initial,
+    check_causal,
     check_halt,
     check_output,
     check_range,
@@ -48,6 +49,7 @@ class Program:
     position_range: int | None = None
     halt: Halt | None = None
     vocabulary: tuple[str, ...] | None = None
+    causal: bool = False  # a position sees itself and what is to its left, as in a decoder (A.3)
 
     @cached_property
     def specs(self) -> dict[str, Variable]:
@@ -128,6 +130,8 @@ class Program:
         ]
         if self.halt is not None:
             lines.append(f"  halts when {self.halt.variable} = {self.halt.value} everywhere")
+        if self.causal:
+            lines.append("  causal: a position sees itself and those to its left")
         return "\n".join(lines)
 
 
@@ -142,12 +146,15 @@ def program_spec(
     position_range: int | None = None,
     halt_spec: Halt | None = None,
     vocabulary: Sequence[str] | None = None,
+    causal: bool = False,
     max_paths: int = 1_000_000,
 ) -> Program:
     """A checked program, from its MLP function or from its rules.
 
     `rules` is a list of `Rule` or a `RuleBuilder`; the resets of head outputs are added. An
-    `ffn_fn` is explored along at most `max_paths` paths. `vocabulary` names the tokens.
+    `ffn_fn` is explored along at most `max_paths` paths. `vocabulary` names the tokens. In a
+    `causal` program a position sees itself and what is to its left, and stays as it is once it
+    has the halt value; `generate` writes with such a program.
     """
     heads = {} if heads is None else heads
     specs = all_variables(variables, heads)
@@ -157,6 +164,7 @@ def program_spec(
         position_range = check_range("position_range", position_range)
     check_output(output_name, variables, heads)
     check_halt(halt_spec, variables, heads)
+    causal = check_causal(causal, heads)
     ranges = (input_range, position_range)
     initial = {name: initial_values(name, spec, *ranges) for name, spec in variables.items()}
     written = _rules(ffn_fn, rules, specs, frozenset(heads), max_paths)
@@ -170,6 +178,7 @@ def program_spec(
         position_range=position_range,
         halt=halt_spec,
         vocabulary=check_vocabulary(vocabulary, input_range),
+        causal=causal,
     )
     return replace(program, rules=RuleSet([*written, *_missing_resets(program)]))
 

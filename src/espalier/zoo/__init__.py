@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from espalier.errors import ProgramError, nearest
-from espalier.zoo.entry import Entry
+from espalier.zoo.entry import Entry, Writing
 
 # name -> (module, function, what it computes)
 _PROGRAMS = {
@@ -39,6 +39,16 @@ _PROGRAMS = {
         "scan",
         "SCAN: a command such as 'jump twice' to its actions, by parsing it and walking the tree",
     ),
+    "parity-scratchpad": (
+        "parity_scratchpad",
+        "parity_scratchpad",
+        "parity of a bit string, written out prefix by prefix by a decoder (A.3)",
+    ),
+    "addition-scratchpad": (
+        "addition_scratchpad",
+        "addition_scratchpad",
+        "the sum of two numbers, written out by a decoder from its last digit on (A.3)",
+    ),
 }
 
 
@@ -60,4 +70,4 @@ def load(name: str, **settings: int) -> Entry:
     return entry.called(name, summary)
 
 
-__all__ = ["Entry", "load", "names"]
+__all__ = ["Entry", "Writing", "load", "names"]
