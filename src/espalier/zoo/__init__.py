@@ -34,6 +34,11 @@ _PROGRAMS = {
         "sum_modulo",
         "parity of a bit string in one layer, by counting ones with attention (Figure 7)",
     ),
+    "subleq": (
+        "subleq",
+        "subleq",
+        "a computer with one instruction that may rewrite its own program (D.3)",
+    ),
 }
 
 
@@ -42,7 +47,7 @@ def names() -> dict[str, str]:
     return {name: summary for name, (_, _, summary) in _PROGRAMS.items()}
 
 
-def load(name: str, **settings: int) -> Entry:
+def load(name: str, **settings: object) -> Entry:
     """The program called `name`, built with `settings` (each program's own, such as its sizes)."""
     if not isinstance(name, str) or name not in _PROGRAMS:
         raise ProgramError(f"there is no program {name!r}; {nearest(name, _PROGRAMS)}")
