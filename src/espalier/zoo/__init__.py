@@ -49,6 +49,11 @@ _PROGRAMS = {
         "addition_scratchpad",
         "the sum of two numbers, written out by a decoder from its last digit on (A.3)",
     ),
+    "subleq": (
+        "subleq",
+        "subleq",
+        "a computer with one instruction that may rewrite its own program (D.3)",
+    ),
 }
 
 
@@ -57,7 +62,7 @@ def names() -> dict[str, str]:
     return {name: summary for name, (_, _, summary) in _PROGRAMS.items()}
 
 
-def load(name: str, **settings: int) -> Entry:
+def load(name: str, **settings: object) -> Entry:
     """The program called `name`, built with `settings` (each program's own, such as its sizes)."""
     if not isinstance(name, str) or name not in _PROGRAMS:
         raise ProgramError(f"there is no program {name!r}; {nearest(name, _PROGRAMS)}")
