@@ -82,6 +82,26 @@ def test_a_pattern_nobody_writes_is_settled_once_and_gives_the_same() -> None:
     assert SelfAttention(made).settle(z, valid) == [None]
 
 
+@given(
+    seed=st.integers(0, 10**6),
+    lengths=st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    settles=st.booleans(),
+)
+def test_one_query_stands_for_all_where_they_are_the_same(seed, lengths, settles) -> None:
+    made = heads(seed, None, 2)
+    asked = made[0].query.columns.unique()
+    z = torch.randn(len(lengths), max(lengths), WIDTH, dtype=torch.float64)
+    z[..., asked] = z[0, 0, asked]
+    valid = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    nothing = torch.tensor([], dtype=torch.long)
+    fast = SelfAttention(made, nothing if settles else None, constant=asked)
+    assert fast.patterns[0].is_uniform == (len(asked) > 0)
+    known = fast.settle(z, valid)
+    torch.testing.assert_close(fast(z, valid, known)[valid], SelfAttention(made)(z, valid)[valid])
+    assert not SelfAttention(made, constant=asked, causal=True).patterns[0].is_uniform
+    assert not SelfAttention(heads(seed, [0, 1], 2), constant=asked).patterns[0].is_uniform
+
+
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=6), st.floats(-50, 50))
 def test_weights_and_the_sinks_share_sum_to_one(logits, sink) -> None:
     row = torch.tensor(logits, dtype=torch.float64)

@@ -27,7 +27,8 @@ class SelfAttention(nn.Module):
     """z -> z + the outputs of all heads, all of which read the same z.
 
     A pattern whose query and key dimensions are never `written` is the same in every layer;
-    `settle` computes those once for a run.
+    `settle` computes those once for a run. A pattern whose query dimensions are `constant`, the
+    same at every position always, is the same for every position, and computed for one.
     """
 
     def __init__(
@@ -35,10 +36,13 @@ class SelfAttention(nn.Module):
         heads: tuple[HeadWeights, ...],
         written: Tensor | None = None,
         *,
+        constant: Tensor | None = None,
         causal: bool = False,
     ) -> None:
         super().__init__()
-        self.patterns = [Pattern(group, written, causal=causal) for group in _groups(heads)]
+        self.patterns = [
+            Pattern(group, written, constant=constant, causal=causal) for group in _groups(heads)
+        ]
         for place, pattern in enumerate(self.patterns):
             self.add_module(f"pattern_{place}", pattern)
 
@@ -70,7 +74,12 @@ class Pattern(nn.Module):
     bias_table: Tensor
 
     def __init__(
-        self, heads: list[HeadWeights], written: Tensor | None, *, causal: bool = False
+        self,
+        heads: list[HeadWeights],
+        written: Tensor | None,
+        *,
+        constant: Tensor | None = None,
+        causal: bool = False,
     ) -> None:
         super().__init__()
         first, bias = heads[0], heads[0].relative_bias
@@ -86,26 +95,37 @@ class Pattern(nn.Module):
         self.reach = reach if reach is None or reach <= NEAR else None
         matched = torch.cat([first.query.columns, first.key.columns])
         self.is_settled = written is not None and not torch.isin(matched, written).any()
+        self.is_uniform = (
+            constant is not None
+            and bias is None
+            and not causal
+            and bool(torch.isin(first.query.columns, constant).all())
+        )
         table = bias.table if bias is not None else torch.empty(0)
         self.register_buffer("bias_table", table)
 
     def forward(
         self, z: Residual, valid: Valid, settled: Tensor | None = None
-    ) -> Float[Tensor, "B N rows"]:
-        """What the heads of this pattern add to the dimensions that they write."""
+    ) -> Float[Tensor, "B queries rows"]:
+        """What the heads of this pattern add to the dimensions that they write.
+
+        One query stands for all where they are uniform.
+        """
         weights = self.weights(z, valid) if settled is None else settled
         value = self.value(z).to(weights.dtype)
         carried = self._carry_near(weights, value) if self.is_near else weights @ value
         return self.output.compact(carried.to(z.dtype))
 
-    def weights(self, z: Residual, valid: Valid) -> Float[Tensor, "B N places"]:
+    def weights(self, z: Residual, valid: Valid) -> Float[Tensor, "B queries places"]:
         """How much each position attends to each other, or to each relative position if few."""
-        query, key = at_least_float32(self.query(z)), at_least_float32(self.key(z))
+        asking = z[:, :1] if self.is_uniform else z
+        query, key = at_least_float32(self.query(asking)), at_least_float32(self.key(z))
         if self.is_near:
             return softmax_with_sink(self._logits_near(query, key, valid), self.sink)
         logits = query @ key.transpose(1, 2)
-        positions = torch.arange(query.shape[1], device=query.device)
-        logits = self.masked(logits, positions[None, :] - positions[:, None])
+        if not self.is_uniform:
+            positions = torch.arange(query.shape[1], device=query.device)
+            logits = self.masked(logits, positions[None, :] - positions[:, None])
         logits = logits.masked_fill(~valid[:, None, :], -torch.inf)
         return softmax_with_sink(logits, self.sink)
 

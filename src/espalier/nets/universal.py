@@ -45,7 +45,10 @@ class UniversalEncoder(nn.Module):
         self.register_buffer("position_embedding", weights.position_embedding)
         # A feed-forward module of another making may write anywhere.
         written = _written(weights) if feedforward is None else None
-        self.attention = SelfAttention(weights.heads, written, causal=weights.causal)
+        constant = None if written is None else _constant(weights, written)
+        self.attention = SelfAttention(
+            weights.heads, written, constant=constant, causal=weights.causal
+        )
         self.feedforward = feedforward or FeedForward(weights.feedforward)
         self.unembedding = SparseLinear(weights.unembedding)
         self.halt, self.longest, self.causal = weights.halt, weights.longest, weights.causal
@@ -164,3 +167,13 @@ def _written(weights: Weights) -> Tensor:
     rows = [head.output.rows for head in weights.heads]
     written: Tensor = torch.cat([weights.feedforward.w2.rows, *rows]).unique()
     return written
+
+
+def _constant(weights: Weights, written: Tensor) -> Tensor:
+    """The residual dimensions that hold the same number at every position of every layer."""
+    tables = [weights.token_embedding]
+    if weights.position_embedding is not None:
+        tables.append(weights.position_embedding)
+    same = torch.stack([(table == table[0]).all(0) for table in tables]).all(0)
+    same[written] = False
+    return same.nonzero().flatten()

@@ -1,0 +1,62 @@
+"""SCAN through both machines: microseconds a layer of one example, and what all 20,910 would cost.
+
+A random 1,024 of the examples that the grammar makes, seed 0, in one process with one thread, and
+the same by every core. The last column is a ratio within this run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from typing import Any
+
+import torch
+
+import espalier as es
+from benchmarks.harness import report
+from espalier import zoo
+from espalier.data.scan import generate_examples
+from espalier.evaluation import Case, Compiled, Engine, Interpreter, evaluate
+
+SIZE = 1024
+WHOLE = 20_910
+
+
+def main() -> None:
+    entry = zoo.load("scan")
+    chosen = random.Random(0).sample(list(generate_examples()), SIZE)
+    cases = [Case(example.command, example.actions, example.length) for example in chosen]
+    cores = os.cpu_count() or 1
+    engines: list[Engine] = [Interpreter(1), Compiled(1), Interpreter(cores), Compiled(cores)]
+    if torch.cuda.is_available():
+        engines.append(Compiled(device="cuda"))
+    rows = [_measure(entry, cases, engine) for engine in engines]
+    alone = rows[0]["us/layer"]
+    report("scan", [{**row, "times interpreter": row["us/layer"] / alone} for row in rows])
+
+
+def _measure(entry: zoo.Entry, cases: list[Case], engine: Engine) -> dict[str, Any]:
+    evaluate(entry, cases[:64], engine=engine)  # processes start and weights are compiled
+    began = time.perf_counter()
+    result = evaluate(entry, cases, engine=engine)
+    seconds = time.perf_counter() - began
+    layers = sum(row["layers"] for row in result.rows)
+    model = es.compile_program(entry.program)
+    return {
+        "engine": type(engine).__name__.lower(),
+        "device": engine.device if isinstance(engine, Compiled) else "cpu",
+        "processes": engine.workers or 1,
+        "rules": len(entry.program.rules),
+        "heads": len(entry.program.heads),
+        "width": model.layout.width,
+        "right": result.accuracy,
+        "layers": layers / len(cases),
+        "us/layer": 1e6 * seconds / layers,
+        f"s for {WHOLE:,}": seconds * WHOLE / len(cases),
+        "peak MB": result.peak_bytes / 2**20,
+    }
+
+
+if __name__ == "__main__":
+    main()
