@@ -2,22 +2,31 @@
 
 A random 1,024 of the examples that the grammar makes, seed 0, in one process with one thread, and
 the same by every core. The last column is a ratio within this run.
+
+    python -m benchmarks scan
+    ESPALIER_DATA=... python benchmarks/scan.py --whole cuda --out DIR     every example of the file
+
+The second form needs nothing but torch, numpy, safetensors and jaxtyping beside pandas.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import random
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
 
 import espalier as es
-from benchmarks.harness import report
+from benchmarks.harness import RESULTS, machine, report
 from espalier import zoo
-from espalier.data.scan import generate_examples
+from espalier.data.scan import generate_examples, scan_split
 from espalier.evaluation import Case, Compiled, Engine, Interpreter, evaluate
+from espalier.storage import write_text
 
 SIZE = 1024
 WHOLE = 20_910
@@ -58,5 +67,32 @@ def _measure(entry: zoo.Entry, cases: list[Case], engine: Engine) -> dict[str, A
     }
 
 
+def whole(device: str, out: Path) -> None:
+    """Every example of the file, against the actions in the file."""
+    entry = zoo.load("scan")
+    cases = [Case(e.command, e.actions, e.length) for e in scan_split("all").test]
+    evaluate(entry, cases[:64], engine=Compiled(device=device))
+    result = evaluate(entry, cases, engine=Compiled(device=device))
+    found = {
+        **machine(),
+        "device": device,
+        "examples": len(cases),
+        "right": sum(row["right"] for row in result.rows),
+        "layers": sum(row["layers"] for row in result.rows),
+        "most_layers": result.layers,
+        "seconds": result.seconds,
+        "peak_gib": result.peak_bytes / 2**30,
+    }
+    print(json.dumps(found, indent=1))
+    write_text(out / f"scan-{device}.json", json.dumps(found, indent=1))
+
+
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--whole", metavar="DEVICE")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    chosen = parser.parse_args()
+    if chosen.whole:
+        whole(chosen.whole, chosen.out)
+    else:
+        main()
