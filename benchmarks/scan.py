@@ -4,9 +4,10 @@ A random 1,024 of the examples that the grammar makes, seed 0, in one process wi
 the same by every core. The last column is a ratio within this run.
 
     python -m benchmarks scan
+    ESPALIER_DATA=... python -m benchmarks.scan --splits                   full and minimal versions
     ESPALIER_DATA=... python benchmarks/scan.py --whole cuda --out DIR     every example of the file
 
-The second form needs nothing but torch, numpy, safetensors and jaxtyping beside pandas.
+The last form needs nothing but torch, numpy, safetensors and jaxtyping beside pandas.
 """
 
 from __future__ import annotations
@@ -67,6 +68,37 @@ def _measure(entry: zoo.Entry, cases: list[Case], engine: Engine) -> dict[str, A
     }
 
 
+def splits() -> None:
+    """The full program and the minimal version of each training set, on each test set."""
+    entry = zoo.load("scan")
+    rows = []
+    for name in ("length", "mcd1", "mcd2", "mcd3"):
+        split = scan_split(name)
+        cases = [Case(e.command, e.actions, e.length) for e in split.test]
+        small = es.minimal(entry.program, [entry.encode(e.command) for e in split.train])
+        for version, program in (("full", entry.program), ("minimal", small)):
+            model = es.compile_program(program)
+            for engine in (Interpreter(), Compiled()):
+                result = evaluate(entry, cases, engine=engine, program=program)
+                rows.append(
+                    {
+                        "split": name,
+                        "train": len(split.train),
+                        "test": len(cases),
+                        "version": version,
+                        "rules": len(program.rules),
+                        "resets": len(program.rules.resets),
+                        "heads": len(program.heads),
+                        "width": model.layout.width,
+                        "engine": type(engine).__name__.lower(),
+                        "right": result.accuracy,
+                        "most layers": result.layers,
+                        "seconds": result.seconds,
+                    }
+                )
+    report("scan-splits", rows)
+
+
 def whole(device: str, out: Path) -> None:
     """Every example of the file, against the actions in the file."""
     entry = zoo.load("scan")
@@ -90,9 +122,12 @@ def whole(device: str, out: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--whole", metavar="DEVICE")
+    parser.add_argument("--splits", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
     if chosen.whole:
         whole(chosen.whole, chosen.out)
+    elif chosen.splits:
+        splits()
     else:
         main()
