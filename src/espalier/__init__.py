@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.version import __version__
 
 if TYPE_CHECKING:
-    from espalier import language, plots, zoo
+    from espalier import language, plots, rasp, zoo
     from espalier.compiler import (
         CompiledModel,
         compile_program,
@@ -126,7 +126,7 @@ _HOMES = {
     "train_text": "espalier.training",
     "verify": "espalier.verification",
 }
-_ROOMS = ("language", "plots", "zoo")
+_ROOMS = ("language", "plots", "rasp", "zoo")
 
 __all__ = [
     "CompileError",
@@ -166,6 +166,7 @@ __all__ = [
     "load_language_model",
     "plots",
     "program_spec",
+    "rasp",
     "read_sweep",
     "rule_frequency_grid",
     "run_sweep",
