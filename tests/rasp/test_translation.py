@@ -84,9 +84,7 @@ def test_random_expressions(expression: rasp.Expression, inputs: list[list[str]]
     expected = [rasp.evaluate(expression, sequence) for sequence in inputs]
     assert [found.decode(run.outputs) for run in runs] == expected
     assert set(runs.layers) == {found.layers}
-    model = es.compile_program(found.program)
-    assert model.run_many(batch) == runs
-    assert es.verify(found.program, batch, model=model).ok
+    assert es.verify(found.program, batch).ok
 
 
 def run(expression: rasp.Expression, word: str, **settings: object) -> list:

@@ -76,3 +76,4 @@ def test_symbols_are_written_in_several_ways() -> None:
     entry = zoo.load("sort", values=12, longest=4)
     assert entry.encode("3 11 2") == entry.encode("3, 11,2") == entry.encode([3, 11, 2])
     assert entry.encode("312") == entry.encode([3, 1, 2])
+    assert entry.encode("11") == entry.encode([11])

@@ -50,11 +50,12 @@ def alphabet(letters: int) -> str:
 
 
 def _symbols(given: str | Iterable[object], translation: Translation) -> Symbols:
-    """The symbols of "hello", "3 1 2", "3, 1, 2" or [3, 1, 2]."""
+    """The symbols of "hello", "3 1 2", "3, 1, 2" or [3, 1, 2]; a word alone is its characters."""
+    known = {str(word): word for word in translation.vocabulary}
     if isinstance(given, str):
         parted = given.replace(",", " ").split()
-        words: list[object] = [*parted] if len(parted) > 1 else [*"".join(parted)]
+        alone = len(parted) == 1 and parted[0] not in known
+        words: list[object] = [*parted[0]] if alone else [*parted]
     else:
         words = as_items(given, "the input")
-    known = {str(word): word for word in translation.vocabulary}
     return [known.get(str(word), word) for word in words]
