@@ -38,6 +38,22 @@ def test_run_gives_the_answer(engine: str) -> None:
     assert re.search(r"answer\s+1\n", espalier("run", "parity-sum-modulo", "10").stdout)
 
 
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["addition", "34+56"], "90"),
+        (["subleq", "9 11 3 11 10 6 11 11 -1 7 5 0"], "9 11 3 11 10 6 11 11 -1 7 12 0"),
+        (["subleq", "3", "3", "-1", "5"], "3 3 -1 0"),
+        (["sort", "3", "1", "2"], "1 2 3"),
+        (["reverse", "live"], "evil"),
+        (["dyck", "([)]"], "False"),
+    ],
+)
+def test_programs_answer_as_people_write(words: list[str], answer: str) -> None:
+    found = espalier("run", *words)
+    assert re.search(rf"answer\s+{re.escape(answer)}\n", found.stdout), found.stderr
+
+
 def test_trace_shows_itself_and_writes_every_kind_of_file(tmp_path) -> None:
     shown = espalier("trace", "parity-sequential-relative", "1", "0", "1")
     assert "layer 3, after MLP" in shown.stdout

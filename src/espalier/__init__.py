@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.version import __version__
 
 if TYPE_CHECKING:
-    from espalier import language, plots, zoo
+    from espalier import language, plots, rasp, zoo
     from espalier.compiler import (
         CompiledModel,
         compile_program,
@@ -150,7 +150,7 @@ _HOMES = {
     "train_text": "espalier.training",
     "verify": "espalier.verification",
 }
-_ROOMS = ("language", "plots", "zoo")
+_ROOMS = ("language", "plots", "rasp", "zoo")
 
 __all__ = [
     "CompileError",
@@ -198,6 +198,7 @@ __all__ = [
     "minimal",
     "plots",
     "program_spec",
+    "rasp",
     "read_sweep",
     "rule_frequency_grid",
     "run_sweep",

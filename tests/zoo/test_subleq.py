@@ -6,7 +6,7 @@ import pytest
 
 import espalier as es
 from espalier import zoo
-from espalier.zoo.subleq import Overflow
+from espalier.zoo.memory import Overflow
 
 
 def reference(cells: list[int]) -> tuple[list[int], int]:

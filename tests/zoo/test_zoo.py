@@ -17,9 +17,12 @@ def test_every_program_agrees_with_its_weights(name: str) -> None:
 @pytest.mark.parametrize("name", ENTRIES)
 def test_every_program_answers_as_expected(name: str) -> None:
     entry = zoo.load(name)
-    for given in entry.samples(30, size=30, seed=1):
-        trace = es.interpret(entry.program, entry.encode(given), max_layers=entry.max_layers)
-        assert entry.decode(trace.outputs) == entry.expected(given)
+    inputs = entry.samples(30, size=30, seed=1)
+    batch = [entry.encode(given) for given in inputs]
+    for run, given in zip(
+        es.interpret_many(entry.program, batch, max_layers=entry.max_layers), inputs, strict=True
+    ):
+        assert entry.decode(run.outputs) == entry.expected(given)
 
 
 def test_rule_counts_are_the_papers() -> None:

@@ -19,6 +19,31 @@ _PROGRAMS = {
         "addition",
         "the sum of two positive integers of any length, one digit a layer (D.2)",
     ),
+    "dyck": (
+        "dyck",
+        "dyck",
+        "whether brackets of several kinds are balanced, one position a layer",
+    ),
+    "histogram": (
+        "histogram",
+        "histogram",
+        "how often each letter occurs, in one layer",
+    ),
+    "induction": (
+        "induction",
+        "induction",
+        "what came after each letter the last time, in three layers",
+    ),
+    "modular": (
+        "modular",
+        "modular",
+        "sums, differences and products of digits modulo m, one position a layer",
+    ),
+    "most-frequent": (
+        "most_frequent",
+        "most_frequent",
+        "the letter that occurs most often, in four layers",
+    ),
     "parity-sequential-absolute": (
         "parity",
         "sequential_absolute",
@@ -48,6 +73,16 @@ _PROGRAMS = {
         "addition_scratchpad",
         "addition_scratchpad",
         "the sum of two numbers, written out by a decoder from its last digit on (A.3)",
+    ),
+    "reverse": (
+        "reverse",
+        "reverse",
+        "a word backwards, in two layers",
+    ),
+    "sort": (
+        "sort",
+        "sort",
+        "numbers in rising order, in three layers",
     ),
     "subleq": (
         "subleq",
