@@ -235,7 +235,7 @@ def test_a_head_that_only_looks_ahead_is_refused_and_one_that_also_looks_back_is
 
 @pytest.mark.parametrize("chunk", [1, 1 << 15])
 def test_an_error_names_the_input_whatever_part_it_is_in(chunk: int, monkeypatch) -> None:
-    monkeypatch.setattr("espalier.language.batches.CHUNK", chunk)
+    monkeypatch.setattr("espalier.generation.TOGETHER", chunk)
     program = program_spec(
         {"x": var(2, input_init_fn=int)},
         {"left": v_relative("x", -1)},

@@ -8,7 +8,8 @@ later token can change it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,15 @@ from espalier.language import Generation, Program, Written
 from espalier.language.batches import chunks
 from espalier.language.program import check_batch, check_layers
 from espalier.language.variables import as_integer
+from espalier.zoo import Entry
 
 if TYPE_CHECKING:
     from espalier.compiler import CompiledModel
 
 T = TypeVar("T")
+
+# Positions of the prompts that are read together. After that, a row is one position at a time.
+TOGETHER = 1 << 17
 
 
 class Decoder(Protocol):
@@ -72,12 +77,63 @@ def generate_many(
     limits = _limits(program, checked, max_tokens)
     end = None if stop is None else program.tokens([stop])[0]
     written: dict[int, Generation] = {}
-    for numbers in chunks(checked):
+    for numbers in chunks(checked, TOGETHER):
         decoder = _decoder(machine, numbers, layers)
         chunk = [checked[n] for n in numbers]
         found = _write(decoder, chunk, [limits[n] for n in numbers], end)
         written |= dict(zip(numbers, found, strict=True))
     return [written[number] for number in range(len(checked))]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a program of the zoo answered: by its outputs, or by what it wrote.
+
+    `layers` is a number for each token that was written, and one for a program that writes none.
+    `read` is all that the program has read: its input, and what it wrote but for the last token.
+    """
+
+    value: Any
+    outputs: tuple[int, ...]
+    layers: tuple[int, ...]
+    finished: bool
+    read: tuple[int, ...]
+
+
+def ask(
+    entry: Entry,
+    inputs: Iterable[Any],
+    *,
+    model: CompiledModel | None = None,
+    max_layers: int | None = None,
+) -> list[Answer]:
+    """The answers of `entry` to what people write, on symbols or by `model`."""
+    prompts = [entry.encode(given) for given in inputs]
+    layers = entry.max_layers if max_layers is None else max_layers
+    if entry.writing is not None:
+        texts = generate_many(
+            entry.program if model is None else model,
+            prompts,
+            max_tokens=[entry.writing.most(prompt) for prompt in prompts],
+            stop=entry.writing.stop,
+            max_layers=layers,
+        )
+        return [
+            Answer(entry.decode(t.tokens), t.tokens, t.layers, t.stopped, t.sequence[:-1])
+            for t in texts
+        ]
+    if model is None:
+        from espalier.interpreter import interpret_many
+
+        runs = interpret_many(entry.program, prompts, max_layers=layers)
+    else:
+        runs = model.run_many(prompts, max_layers=layers)
+    return [
+        Answer(
+            entry.decode(run.outputs), tuple(run.outputs), (run.layers,), run.halted, tuple(read)
+        )
+        for run, read in zip(runs, prompts, strict=True)
+    ]
 
 
 def _write(

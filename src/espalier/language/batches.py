@@ -9,12 +9,15 @@ CHUNK = 1 << 15
 PAIRS = 1 << 24
 
 
-def chunks(sequences: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Numbers of sequences of about the same length, so that little is padding."""
+def chunks(sequences: Sequence[Sequence[int]], positions: int = CHUNK) -> Iterator[list[int]]:
+    """Numbers of sequences of about the same length, so that little is padding.
+
+    A chunk has about `positions` of them, or fewer where sequences are long.
+    """
     chunk: list[int] = []
     for number in sorted(range(len(sequences)), key=lambda n: -len(sequences[n])):
         width = len(sequences[chunk[0]]) if chunk else 0
-        if chunk and (len(chunk) * width >= CHUNK or len(chunk) * width * width >= PAIRS):
+        if chunk and (len(chunk) * width >= positions or len(chunk) * width * width >= PAIRS):
             yield chunk
             chunk = []
         chunk.append(number)

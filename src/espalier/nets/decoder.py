@@ -10,7 +10,7 @@ from espalier.axes import Lengths, Residual, Tokens
 from espalier.errors import ProgramError
 from espalier.nets.attention import Settled
 from espalier.nets.cache import Block, Fresh, Kept, carry, weigh
-from espalier.nets.universal import WATCH_FROM, UniversalEncoder, hold
+from espalier.nets.universal import WATCH_FROM, UniversalEncoder
 
 # Room for this many positions is made at first; when it is full it is doubled.
 ROOM = 64
@@ -44,7 +44,7 @@ class CachedDecoder:
             resting = self._encoder.resting(z, index)
             layers += 1 if resting is None else ~resting[rows, last]
             attended = self._attend(z, fresh, self._at(index), settled)
-            z = hold(resting, z, self._encoder.update_(attended))
+            z = self._encoder.update_awake(resting, z, attended)
             index += 1
             if bool(self._encoder.done(z, fresh.valid).all()):
                 break

@@ -112,7 +112,15 @@ class UniversalEncoder(nn.Module):
         resting = self.resting(z, layers)
         if resting is None:
             return self.update_(self.attention.add_(z, valid, settled))
-        return hold(resting, z, self.update_(self.attention(z, valid, settled)))
+        return self.update_awake(resting, z, self.attention(z, valid, settled))
+
+    def update_awake(self, resting: Valid | None, z: Residual, attended: Residual) -> Residual:
+        """The stream after the MLP sub-layer, which is not asked where a position rests."""
+        if resting is None or not bool(resting.any()):
+            return self.update_(attended)
+        after, awake = z.clone(), ~resting
+        after[awake] = self.update_(attended[awake][None])[0]
+        return after
 
     def update_(self, z: Residual) -> Residual:
         """The residual stream after the MLP sub-layer; `z` itself may be changed."""

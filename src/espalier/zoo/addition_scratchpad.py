@@ -112,24 +112,27 @@ def _ring(rules: RuleBuilder) -> None:
                     rules.set("bell", SOON)
         elif bell == SOON:
             rules.set("bell", SECOND)
-            for plus_came in rules.get("plus_came"):
-                if not plus_came:
-                    _take_digit(rules)
+            for plus_came, arriving, total in rules.get("plus_came", "moving_left", "total"):
+                if not plus_came and arriving < 10 and total == MISSING:
+                    rules.set("total", arriving)
         elif bell == SECOND:
             _ring_again(rules)
         elif bell == SOON_AGAIN:
             rules.set("bell", FIRST)
-            _take_digit(rules)
+            for arriving, total in rules.get("moving_left", "total"):
+                if arriving < 10 and total == MISSING:
+                    rules.set("total", arriving)
+                elif arriving < 10 and total < 10:
+                    rules.set("total", total + arriving)
 
 
 def _ring_again(rules: RuleBuilder) -> None:
-    """At = the bell rings when + has come, elsewhere after the left neighbour's."""
+    """At = the bell rings after + has come, elsewhere after the left neighbour's."""
     for is_equals in rules.get("is_equals"):
         if is_equals:
-            for moving in rules.get("moving"):
-                if moving == PLUS:
-                    rules.set("bell", FIRST)
-                    _take_digit(rules)
+            for arriving in rules.get("moving_left"):
+                if arriving == PLUS:
+                    rules.set("bell", SOON_AGAIN)
         else:
             for left in rules.get("bell_left"):
                 if left == FIRST:
@@ -139,16 +142,8 @@ def _ring_again(rules: RuleBuilder) -> None:
                             rules.set("carry", 1)
 
 
-def _take_digit(rules: RuleBuilder) -> None:
-    for arriving in rules.get("moving_left"):
-        for total in rules.get("total"):
-            if arriving < 10 and total == MISSING:
-                rules.set("total", arriving)
-            elif arriving < 10 and total < 10:
-                rules.set("total", total + arriving)
-
-
 def _write(rules: RuleBuilder) -> None:
+    """The digit of the sum, or the last carry, or END, which is there from the beginning."""
     for bell, written in rules.get("bell", "next"):
         if bell == FIRST and written == END:
             rules.set("bell", WRITTEN)

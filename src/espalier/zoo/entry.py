@@ -13,12 +13,12 @@ from espalier.language import Program
 
 @dataclass(frozen=True)
 class Writing:
-    """How a causal program answers: by writing tokens until `stop`.
+    """How a causal program answers: by writing tokens until `stop`, if there is one.
 
     `most` says how many tokens it may take after a prompt, the stop token included.
     """
 
-    stop: int
+    stop: int | None
     most: Callable[[Sequence[int]], int]
 
 
