@@ -3,7 +3,8 @@
 Programs into Transformers: write an algorithm with `espalier.language`, run it on symbols with
 `interpret`, turn it into weights with `compile_program`, and compare the two with `verify`.
 
-Language models to take apart: `train_scaffold`, `train_text`, `ensemble`, `load_language_model`.
+Language models to take apart: `train_scaffold`, `train_text`, `ensemble`, `load_language_model`;
+and taking them apart: `decompose`, `interdependence`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,16 @@ if TYPE_CHECKING:
         rule_frequency_grid,
         scaffold_corpus,
         text_corpus,
+    )
+    from espalier.decomposition import (
+        AsPrinted,
+        Generalised,
+        Murdoch,
+        Papers,
+        Parts,
+        decompose,
+        decompose_many,
+        interdependence,
     )
     from espalier.errors import (
         CompileError,
@@ -80,6 +91,7 @@ if TYPE_CHECKING:
 # Where each public name lives. They are imported when first used, so that a program can be
 # written and interpreted without waiting for torch.
 _HOMES = {
+    "AsPrinted": "espalier.decomposition",
     "CompileError": "espalier.errors",
     "CompiledModel": "espalier.compiler",
     "ConfigError": "espalier.errors",
@@ -87,9 +99,13 @@ _HOMES = {
     "Disagreement": "espalier.verification",
     "EspalierError": "espalier.errors",
     "FileError": "espalier.errors",
+    "Generalised": "espalier.decomposition",
     "LanguageModel": "espalier.nets",
     "ModelError": "espalier.errors",
+    "Murdoch": "espalier.decomposition",
     "Network": "espalier.training",
+    "Papers": "espalier.decomposition",
+    "Parts": "espalier.decomposition",
     "Program": "espalier.language",
     "ProgramError": "espalier.errors",
     "Recipe": "espalier.training",
@@ -106,7 +122,10 @@ _HOMES = {
     "Vocabulary": "espalier.nets",
     "compile_program": "espalier.compiler",
     "count_scaffolds": "espalier.data",
+    "decompose": "espalier.decomposition",
+    "decompose_many": "espalier.decomposition",
     "ensemble": "espalier.training",
+    "interdependence": "espalier.decomposition",
     "interpret": "espalier.interpreter",
     "interpret_many": "espalier.interpreter",
     "language_model": "espalier.nets",
@@ -129,6 +148,7 @@ _HOMES = {
 _ROOMS = ("language", "plots", "zoo")
 
 __all__ = [
+    "AsPrinted",
     "CompileError",
     "CompiledModel",
     "ConfigError",
@@ -136,9 +156,13 @@ __all__ = [
     "Disagreement",
     "EspalierError",
     "FileError",
+    "Generalised",
     "LanguageModel",
     "ModelError",
+    "Murdoch",
     "Network",
+    "Papers",
+    "Parts",
     "Program",
     "ProgramError",
     "Recipe",
@@ -156,7 +180,10 @@ __all__ = [
     "__version__",
     "compile_program",
     "count_scaffolds",
+    "decompose",
+    "decompose_many",
     "ensemble",
+    "interdependence",
     "interpret",
     "interpret_many",
     "language",
