@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.version import __version__
 
 if TYPE_CHECKING:
-    from espalier import language, plots, zoo
+    from espalier import experiments, language, plots, zoo
     from espalier.compiler import (
         CompiledModel,
         compile_program,
@@ -49,6 +49,11 @@ if TYPE_CHECKING:
         ModelError,
         ProgramError,
         UndefinedError,
+    )
+    from espalier.experiments import (
+        Reproduction,
+        Shelf,
+        reproduce,
     )
     from espalier.interpreter import (
         Trace,
@@ -109,11 +114,13 @@ _HOMES = {
     "Program": "espalier.language",
     "ProgramError": "espalier.errors",
     "Recipe": "espalier.training",
+    "Reproduction": "espalier.experiments",
     "Run": "espalier.language",
     "Runs": "espalier.language",
     "ScaffoldConfig": "espalier.data",
     "ScaffoldCorpus": "espalier.data",
     "ScaffoldRun": "espalier.training",
+    "Shelf": "espalier.experiments",
     "TextCorpus": "espalier.data",
     "TextRun": "espalier.training",
     "Trace": "espalier.interpreter",
@@ -134,6 +141,7 @@ _HOMES = {
     "load_language_model": "espalier.nets",
     "program_spec": "espalier.language",
     "read_sweep": "espalier.training",
+    "reproduce": "espalier.experiments",
     "rule_frequency_grid": "espalier.data",
     "run_sweep": "espalier.training",
     "save_language_model": "espalier.nets",
@@ -145,7 +153,7 @@ _HOMES = {
     "train_text": "espalier.training",
     "verify": "espalier.verification",
 }
-_ROOMS = ("language", "plots", "zoo")
+_ROOMS = ("experiments", "language", "plots", "zoo")
 
 __all__ = [
     "AsPrinted",
@@ -166,11 +174,13 @@ __all__ = [
     "Program",
     "ProgramError",
     "Recipe",
+    "Reproduction",
     "Run",
     "Runs",
     "ScaffoldConfig",
     "ScaffoldCorpus",
     "ScaffoldRun",
+    "Shelf",
     "TextCorpus",
     "TextRun",
     "Trace",
@@ -183,6 +193,7 @@ __all__ = [
     "decompose",
     "decompose_many",
     "ensemble",
+    "experiments",
     "interdependence",
     "interpret",
     "interpret_many",
@@ -194,6 +205,7 @@ __all__ = [
     "plots",
     "program_spec",
     "read_sweep",
+    "reproduce",
     "rule_frequency_grid",
     "run_sweep",
     "save_language_model",

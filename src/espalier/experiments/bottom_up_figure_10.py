@@ -1,8 +1,8 @@
 """Figure 10: interdependence of open symbol and scaffold over training.
 
-DI = |h(open, scaffold) - h(open) - h(scaffold)| / |h(open, scaffold)| at the last scaffold token, of
-hidden states; the same of logits, which the earlier paper shows, is computed beside it. The figure
-is of scaffolds of the training set.
+DI = |h(open, scaffold) - h(open) - h(scaffold)| / |h(open, scaffold)| of hidden states at the last
+scaffold token; the same of logits, which the earlier paper shows, is computed beside it. The
+figure is of scaffolds of the training set.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Config:
             case "paper":
                 return paper
             case "small":
-                return replace(paper, models=models, epochs=(4, 8, 12, 16, 20))
+                return replace(paper, models=models, epochs=(4, 8, 12, 16))
             case "smoke":
                 return replace(paper, models=models, epochs=(1, 3), sequences=10)
 

@@ -48,7 +48,7 @@ class Config:
             case "paper":
                 return paper
             case "small":
-                return replace(paper, models=models, epochs=(3, 6, 10, 20))
+                return replace(paper, models=models, epochs=(4, 8, 12, 16))
             case "smoke":
                 return replace(paper, models=models, length=4, epochs=(1, 3))
 

@@ -72,7 +72,7 @@ class Models:
 
 # Sizes below the papers', chosen so that every effect is there to be seen (docs/experiments.md).
 _SMALL_CORPUS = ScaffoldConfig(
-    tokens=100_000, vocabulary=200, rules=1_000, scaffolds=20, copies=500, tests=200
+    tokens=100_000, vocabulary=200, rules=500, scaffolds=20, copies=500, tests=200
 )
 _SMOKE_CORPUS = ScaffoldConfig(
     tokens=3_000, vocabulary=20, rules=60, scaffolds=10, copies=20, tests=20, test_length=20
@@ -86,12 +86,12 @@ def familiarity(scale: Scale) -> Models:
             return Models()
         case "small":
             return Models(
-                lengths=(2, 4, 8),
+                rules=(500,),
                 seeds=3,
-                kept=(*range(1, 11), 12, 14, 16, 18, 20),
+                kept=(*range(1, 13), 14, 16),
                 corpus=_SMALL_CORPUS,
                 network=Network(hidden=64),
-                recipe=Recipe(epochs=20, learning_rate=4.0),
+                recipe=Recipe(epochs=16, learning_rate=4.0),
             )
         case "smoke":
             return Models(
@@ -113,7 +113,7 @@ def frequency(scale: Scale) -> Models:
             recipe = replace(base.recipe, epochs=40)
             return replace(base, rules=(30, 100, 300, 3_000), seeds=3, kept=(40,), recipe=recipe)
         case "small":
-            return replace(base, rules=(100, 300, 3_000), seeds=2, kept=(20,))
+            return replace(base, rules=(100, 2_000), seeds=2, kept=(16,))
         case "smoke":
             return replace(base, rules=(20,), kept=(3,))
 

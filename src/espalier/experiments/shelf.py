@@ -128,9 +128,7 @@ class Shelf:
             self._trained[models] = Trained(models, folder, self.device)
         return self._trained[models]
 
-    def rows(
-        self, run: Callable[[Any, Shelf], pandas.DataFrame], config: Any
-    ) -> pandas.DataFrame:
+    def rows(self, run: Callable[[Any, Shelf], pandas.DataFrame], config: Any) -> pandas.DataFrame:
         """`run(config)`, computed when first asked for."""
         if (run, config) not in self._rows:
             self._rows[run, config] = run(config, self)

@@ -23,7 +23,7 @@ class Look:
     name: str = ""
 
 
-SETTINGS: Mapping[object, Look] = {
+SETTINGS: Mapping[str, Look] = {
     "unfamiliar": Look("#1b1f27", "-", "o"),
     "familiar": Look("#d02f2f", "--", "s"),
 }
@@ -43,9 +43,9 @@ class Facets:
     down: str | None = None
     x_label: str = ""
     titles: str = "{}"
-    sides: Mapping[object, str] = field(default_factory=dict)
+    sides: Mapping[str, str] = field(default_factory=dict)
     side: str = ""
-    looks: Mapping[object, Look] = field(default_factory=lambda: SETTINGS)
+    looks: Mapping[str, Look] = field(default_factory=lambda: SETTINGS)
     limits: tuple[float, float] | None = None
     logarithmic: bool = False
 
@@ -56,8 +56,7 @@ def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
     rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
     size = (2.35 * len(columns) + 1.0, 1.95 * len(rows) + 0.95)
     figure = Figure(figsize=size, layout="constrained")
-    by_row = "row" if facets.limits is None else "all"
-    panels = figure.subplots(len(rows), len(columns), sharex=True, sharey=by_row, squeeze=False)
+    panels: Any = figure.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
     for down, row in enumerate(rows):
         some = table if row is None else table[table[facets.down] == row]
         for across, column in enumerate(columns):
@@ -72,7 +71,7 @@ def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
     return figure
 
 
-def _in_order(sides: Mapping[object, str], found: Any) -> list[Any]:
+def _in_order(sides: Mapping[str, str], found: Any) -> list[Any]:
     """The rows of panels in the order in which they are named."""
     return [value for value in sides if value in set(found)]
 
@@ -83,9 +82,7 @@ def _draw(panel: Any, table: pandas.DataFrame, facets: Facets) -> None:
         x = some[facets.x].to_numpy()
         style = {"color": look.color, "ls": look.dash, "lw": 1.5, "marker": look.marker}
         every = max(1, len(x) // 8)
-        panel.plot(
-            x, some["mean"], ms=3.5, markevery=every, label=look.name or str(value), **style
-        )
+        panel.plot(x, some["mean"], ms=3.5, markevery=every, label=look.name or str(value), **style)
         panel.fill_between(x, some["low"], some["high"], color=look.color, alpha=0.18, lw=0)
     panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     panel.tick_params(labelsize=8)

@@ -62,7 +62,7 @@ def checkpoint_name(step: int, steps_per_epoch: int) -> str:
 
 
 def parse_schedule(text: str) -> tuple[Schedule, ...]:
-    """From words: 'epoch', 'epoch:5', 'epochs:1,3', 'log', 'log:4', 'step:10,100', joined by '+'."""
+    """From words joined by '+': 'epoch', 'epoch:5', 'epochs:1,3', 'log', 'log:4', 'step:10,100'."""
     return tuple(_parse_one(part.strip()) for part in text.split("+"))
 
 
