@@ -12,6 +12,7 @@ import json
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,8 +148,10 @@ def _same_as_before(folder: RunFolder, asked: dict[str, Any]) -> dict[str, Any] 
             f"{folder.path} holds a run of kind {old.get('kind')!r}, not a reproduction; "
             f"give another folder"
         )
-    before = {name: old[name] for name in asked}
-    refuse_other_config(folder, before, asked)
+    held, wanted = (f"{one['name']} ({one['scale']})" for one in (old, asked))
+    if held != wanted:
+        raise ConfigError(f"{folder.path} holds {held}, not {wanted}; give another folder")
+    refuse_other_config(folder, old["config"], asked["config"])
     return old
 
 
@@ -178,5 +181,8 @@ def _versions(names: Iterable[str]) -> dict[str, str]:
     """Of the packages that are installed here."""
     from importlib import metadata
 
-    there = {one.metadata["Name"].lower() for one in metadata.distributions()}
-    return {name: metadata.version(name) for name in names if name in there}
+    found = {}
+    for name in names:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
