@@ -41,7 +41,7 @@ def parts(model, examples, places):
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(readers(), st.data())
 def test_starting_at_the_open_symbol_equals_whole_sequences(given_, data):
     models, examples, reader = given_
@@ -51,7 +51,7 @@ def test_starting_at_the_open_symbol_equals_whole_sequences(given_, data):
         assert_close(found[e].numpy(), parts(model, examples[e], places))
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(readers())
 def test_probabilities_are_a_softmax_without_the_decoders_bias(given_):
     models, examples, reader = given_
@@ -62,7 +62,7 @@ def test_probabilities_are_a_softmax_without_the_decoders_bias(given_):
         assert_close(found[e], float(shares[:, CLOSE].mean()))
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(readers())
 def test_interdependence_is_its_definition(given_):
     models, examples, reader = given_
@@ -83,7 +83,7 @@ def test_interdependence_is_its_definition(given_):
             assert_close(found[space][e], float(np.mean(each)))
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(readers())
 def test_states_before_are_those_of_the_network(given_):
     models, examples, _ = given_

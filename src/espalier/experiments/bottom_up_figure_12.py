@@ -46,7 +46,7 @@ class Config:
             case "small":
                 return replace(paper, models=models, epochs=(4, 8, 12, 16))
             case "smoke":
-                return replace(paper, models=models, epochs=(1, 3), sequences=10)
+                return replace(paper, models=models, epochs=(1, 2), sequences=10)
 
 
 def measure(config: Config, shelf: Shelf) -> list[Row]:

@@ -51,7 +51,7 @@ class Config:
             case "small":
                 return replace(paper, models=models, epochs=(4, 8, 12, 16))
             case "smoke":
-                return replace(paper, models=models, length=4, epochs=(1, 3))
+                return replace(paper, models=models, length=4, epochs=(1, 2))
 
 
 def measure(config: Config, shelf: Shelf) -> list[Row]:
