@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 from espalier.experiments import load
+from espalier.experiments.models import models_in
 from espalier.experiments.reproduction import asked_for, data_read, describe
 from espalier.experiments.shelf import Shelf
 from espalier.storage import write_text
@@ -33,18 +34,21 @@ def main() -> None:
     args = parse()
     args.out.mkdir(parents=True, exist_ok=True)
     shelf = Shelf(args.runs, device=args.device, report=Lines(sys.stdout))
-    manifests: dict[str, object] = {}
+    ensembles: dict[str, object] = {}
+    manifests: dict[str, object] = {"ensembles": ensembles}
     found: dict[str, list] = {}
     for name in args.names:
         began, config = time.monotonic(), load(name).config(args.scale)
-        manifest = describe(asked_for(name, args.scale, config), shelf)
+        manifest = describe(asked_for(name, args.scale, config), config, shelf)
         module = importlib.import_module(f"espalier.experiments.{name.replace('-', '_')}")
         found[name] = module.measure(config, shelf)
         lines = "".join(json.dumps(row) + "\n" for row in found[name])
         write_text(args.out / f"{name}.jsonl", lines)
         seconds = round(time.monotonic() - began, 1)
-        manifest |= {"data": data_read(shelf), "seconds": seconds, "status": "finished"}
-        manifests |= {name: manifest, "ensembles": shelf.manifests()}
+        manifest |= {"data": data_read(config, shelf), "seconds": seconds, "status": "finished"}
+        manifests[name] = manifest
+        for models in models_in(config):
+            ensembles[models.name] = shelf.trained(models).manifest
         write_text(args.out / f"manifests-{args.names[0]}.json", json.dumps(manifests) + "\n")
         print(f"\n{name}: {len(found[name]):,} rows, {seconds} s", flush=True)
         if importlib.util.find_spec("pandas"):

@@ -7,7 +7,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import espalier as es
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, FileError
 from espalier.experiments import Shelf, load, names, reproduce
 from espalier.experiments.bottom_up_figure_8 import Config
 from espalier.experiments.models import familiarity
@@ -62,6 +62,9 @@ def test_a_finished_one_is_read_and_not_computed(shelf, tmp_path):
     first.save(tmp_path / "rows.csv")
     assert len(pd.read_csv(tmp_path / "rows.csv")) == len(first.rows)
     assert first._repr_png_().startswith(b"\x89PNG")
+    (tmp_path / "rows.parquet").unlink()
+    with pytest.raises(FileError, match=r"lacks rows\.parquet; remove the folder"):
+        reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path, shelf=shelf)
 
 
 def test_both_papers_show_one_computation(shelf):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, get_args
 
 from espalier.data.scaffold import ScaffoldConfig, Setting
@@ -68,6 +68,14 @@ class Models:
         """The same for equal settings, and different for others."""
         digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
         return f"scaffolds-{digest[:10]}"
+
+
+def models_in(config: Any) -> list[Models]:
+    """Every ensemble that a config names, each once."""
+    if isinstance(config, Models):
+        return [config]
+    parts = [getattr(config, one.name) for one in fields(config)] if is_dataclass(config) else []
+    return list(dict.fromkeys(models for part in parts for models in models_in(part)))
 
 
 # Sizes below the papers', chosen so that every effect is there to be seen (docs/experiments.md).

@@ -65,6 +65,11 @@ class Trained:
     folder: RunFolder
     device: torch.device
 
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the ensemble's run says about itself."""
+        return self.folder.manifest() or {}
+
     def metrics(self) -> list[Row]:
         """One row a member and epoch: the probability of the close symbol in both domains."""
         return self.folder.rows()
@@ -131,13 +136,6 @@ class Shelf:
         if (run, config) not in self._rows:
             self._rows[run, config] = run(config, self)
         return self._rows[run, config].copy()
-
-    def manifests(self) -> dict[str, dict[str, Any]]:
-        """What the ensembles read so far say about themselves, by the name of their folder."""
-        return {
-            trained.folder.path.name: trained.folder.manifest() or {}
-            for trained in self._trained.values()
-        }
 
 
 def _finished(folder: RunFolder, models: Models) -> bool:
