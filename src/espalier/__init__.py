@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.version import __version__
 
 if TYPE_CHECKING:
-    from espalier import language, plots, rasp, zoo
-    )
-    from espalier import experiments, language, plots, zoo
+    from espalier import experiments, language, plots, rasp, zoo
     from espalier.compiler import (
         CompiledModel,
         compile_program,
@@ -58,14 +56,14 @@ if TYPE_CHECKING:
         Evaluation,
         evaluate,
     )
-    from espalier.generation import (
-        generate,
-        generate_many,
-    )
     from espalier.experiments import (
         Reproduction,
         Shelf,
         reproduce,
+    )
+    from espalier.generation import (
+        generate,
+        generate_many,
     )
     from espalier.interpreter import (
         Trace,
@@ -179,8 +177,7 @@ _HOMES = {
     "train_text": "espalier.training",
     "verify": "espalier.verification",
 }
-_ROOMS = ("language", "plots", "rasp", "zoo")
-_ROOMS = ("experiments", "language", "plots", "zoo")
+_ROOMS = ("experiments", "language", "plots", "rasp", "zoo")
 
 __all__ = [
     "AsPrinted",
@@ -192,8 +189,8 @@ __all__ = [
     "EspalierError",
     "Evaluation",
     "FileError",
-    "Generation",
     "Generalised",
+    "Generation",
     "LanguageModel",
     "MinimalProgram",
     "ModelError",
@@ -225,9 +222,9 @@ __all__ = [
     "decompose_many",
     "ensemble",
     "evaluate",
+    "experiments",
     "generate",
     "generate_many",
-    "experiments",
     "interdependence",
     "interpret",
     "interpret_many",
