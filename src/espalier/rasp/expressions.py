@@ -218,10 +218,15 @@ def _combine(left: Selector, right: Selector, join: Callable[..., object]) -> Se
             lambda k, q: join(lambda: left.predicate(k, q), lambda: right.predicate(k, q)),
         )
     return Selector(
-        elementwise(lambda one, two: (one, two), left.keys, right.keys),
-        elementwise(lambda one, two: (one, two), left.queries, right.queries),
+        _pair(left.keys, right.keys),
+        _pair(left.queries, right.queries),
         lambda k, q: join(lambda: left.predicate(k[0], q[0]), lambda: right.predicate(k[1], q[1])),
     )
+
+
+def _pair(one: Expression, other: Expression) -> Map:
+    label = f"{one.label}_and_{other.label}" if one.label and other.label else ""
+    return Map(lambda *values: values, (one, other), label=label)
 
 
 def _expression(given: object) -> Expression:
