@@ -161,7 +161,7 @@ def selector_width(selector: Selector) -> Width:
 
 def exists(selector: Selector) -> Aggregate:
     """Whether each position selects any."""
-    return aggregate(selector, elementwise(lambda token: True, tokens), default=False)
+    return aggregate(selector, always, default=False)
 
 
 def shift(values: Expression, steps: int, default: Any) -> Aggregate:
@@ -170,6 +170,7 @@ def shift(values: Expression, steps: int, default: Any) -> Aggregate:
 
 
 length = Width(select_all(), label="length")
+always = Map(lambda token: True, (tokens,), label="always")
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
