@@ -67,7 +67,7 @@ def small(expression: rasp.Expression) -> bool:
     return len(facts) <= 14 and max(len(fact.values) for fact in facts.values()) <= 60
 
 
-EXPRESSIONS = st.recursive(st.sampled_from([number, indices, length]), larger, max_leaves=4).filter(
+EXPRESSIONS = st.recursive(st.sampled_from([number, indices, length]), larger, max_leaves=6).filter(
     small
 )
 INPUTS = st.lists(

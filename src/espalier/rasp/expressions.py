@@ -161,7 +161,7 @@ def selector_width(selector: Selector) -> Width:
 
 def exists(selector: Selector) -> Aggregate:
     """Whether each position selects any."""
-    return aggregate(selector, elementwise(lambda token: True, tokens), default=False)
+    return aggregate(selector, always, default=False)
 
 
 def shift(values: Expression, steps: int, default: Any) -> Aggregate:
@@ -170,6 +170,7 @@ def shift(values: Expression, steps: int, default: Any) -> Aggregate:
 
 
 length = Width(select_all(), label="length")
+always = Map(lambda token: True, (tokens,), label="always")
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
@@ -218,10 +219,15 @@ def _combine(left: Selector, right: Selector, join: Callable[..., object]) -> Se
             lambda k, q: join(lambda: left.predicate(k, q), lambda: right.predicate(k, q)),
         )
     return Selector(
-        elementwise(lambda one, two: (one, two), left.keys, right.keys),
-        elementwise(lambda one, two: (one, two), left.queries, right.queries),
+        _pair(left.keys, right.keys),
+        _pair(left.queries, right.queries),
         lambda k, q: join(lambda: left.predicate(k[0], q[0]), lambda: right.predicate(k[1], q[1])),
     )
+
+
+def _pair(one: Expression, other: Expression) -> Map:
+    label = f"{one.label}_and_{other.label}" if one.label and other.label else ""
+    return Map(lambda *values: values, (one, other), label=label)
 
 
 def _expression(given: object) -> Expression:

@@ -228,7 +228,8 @@ class _Translator:
         if identity not in self.views[node]:
             table = {value: form(value) for value in self.facts[node].values}
             sets = list(dict.fromkeys([frozenset[int](), *table.values()]))
-            name = f"{self.labels[node]}_selects_{len(self.views[node])}"
+            earlier = sum(isinstance(other, tuple) for other in self.views[node])
+            name = f"{self.labels[node]}_selects" + (f"_{earlier + 1}" if earlier else "")
             declare = partial(set_var, sets, len(keys[1]) + 1)
             self.views[node][identity] = _View(name, frozenset(), table.__getitem__, declare)
         return self.views[node][identity]

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from operator import eq, gt
 
-from espalier.rasp import aggregate, elementwise, exists, select, selector_width, tokens, translate
+from espalier.rasp import (
+    aggregate,
+    always,
+    elementwise,
+    exists,
+    select,
+    selector_width,
+    tokens,
+    translate,
+)
 from espalier.zoo.entry import Entry
 from espalier.zoo.sequences import alphabet, sequence_entry
 
@@ -20,7 +29,6 @@ def most_frequent(letters: int = 26, longest: int = 32) -> Entry:
     rival = elementwise(lambda lost, letter: "" if lost else letter, beaten, tokens).named("rival")
     preceded = exists(select(rival, tokens, lambda other, own: "" < other < own)).named("preceded")
     chosen = elementwise(lambda letter, lost: letter != "" and not lost, rival, preceded)
-    always = elementwise(lambda letter: True, tokens).named("always")
     answer = aggregate(select(chosen.named("chosen"), always, eq), tokens).named("answer")
     return sequence_entry(
         translate(answer, vocabulary=alphabet(letters), longest=longest),
