@@ -48,7 +48,7 @@ def test_addition_is_right_on_2000_pairs_of_up_to_50_digits() -> None:
 
 def test_the_weights_write_what_the_interpreter_writes() -> None:
     # 2,000 pairs of up to 50 digits go through the weights by `espalier verify`: see docs.
-    texts = pairs(60, seed=1, most=7) + ["9" * 9 + "+1", "1+" + "9" * 9, "9999+9999", "0+0"]
+    texts = [*pairs(60, seed=1, most=7), "9" * 9 + "+1", "1+" + "9" * 9, "9999+9999", "0+0"]
     assert ask(ADDITION, texts, model=es.compile_program(ADDITION.program)) == ask(ADDITION, texts)
 
 
