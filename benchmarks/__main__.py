@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("programs", "scan", "training")
+NAMES = ("programs", "generation", "scan", "training")
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from espalier.errors import FileError
 if TYPE_CHECKING:
     import torch
 
+    from espalier.generation import Answer
     from espalier.interpreter import Trace
     from espalier.zoo import Entry
 
@@ -62,21 +63,25 @@ def run_command(
         model = load_compiled(target) if is_file else compile_program(entry.program)
     answer = ask(entry, [" ".join(tokens)], model=model, max_layers=max_layers)[0]
     value, layers = answer.value, " ".join(map(str, answer.layers))
-    note = "" if answer.finished or entry.writing else " (stopped, not halted)"
+    if not answer.finished and entry.writing is None:
+        layers += " (stopped, not halted)"
     show_pairs(
         {
             "answer": " ".join(map(str, value)) if isinstance(value, list) else str(value),
-            ("written" if entry.writing else "outputs"): _outputs(entry, answer.outputs),
-            "layers": f"{layers}{note}",
+            ("written" if entry.writing else "outputs"): _outputs(entry, answer),
+            "layers": layers,
             "engine": engine,
         }
     )
 
 
-def _outputs(entry: Entry, outputs: Sequence[int]) -> str:
+def _outputs(entry: Entry, answer: Answer) -> str:
     """Values, or the tokens that they are where they were written."""
-    names = entry.program.vocabulary if entry.writing else None
-    return " ".join(names[token] if names else str(token) for token in outputs)
+    writing, names = entry.writing, entry.program.vocabulary
+    if writing is None or names is None:
+        return " ".join(map(str, answer.outputs))
+    cut = "" if answer.finished or writing.stop is None else " (cut off)"
+    return " ".join(names[token] for token in answer.outputs) + cut
 
 
 def trace_command(
