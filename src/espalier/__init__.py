@@ -3,7 +3,8 @@
 Programs into Transformers: write an algorithm with `espalier.language`, run it on symbols with
 `interpret`, turn it into weights with `compile_program`, and compare the two with `verify`.
 
-Language models to take apart: `train_scaffold`, `train_text`, `ensemble`, `load_language_model`.
+Language models to take apart: `train_scaffold`, `train_text`, `ensemble`, `load_language_model`;
+and taking them apart: `decompose`, `interdependence`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.version import __version__
 
 if TYPE_CHECKING:
-    from espalier import language, plots, zoo
+    from espalier import experiments, language, plots, zoo
     from espalier.compiler import (
         CompiledModel,
         compile_program,
@@ -31,6 +32,16 @@ if TYPE_CHECKING:
         scan_split,
         text_corpus,
     )
+    from espalier.decomposition import (
+        AsPrinted,
+        Generalised,
+        Murdoch,
+        Papers,
+        Parts,
+        decompose,
+        decompose_many,
+        interdependence,
+    )
     from espalier.errors import (
         CompileError,
         ConfigError,
@@ -44,6 +55,11 @@ if TYPE_CHECKING:
     from espalier.evaluation import (
         Evaluation,
         evaluate,
+    )
+    from espalier.experiments import (
+        Reproduction,
+        Shelf,
+        reproduce,
     )
     from espalier.interpreter import (
         Trace,
@@ -90,6 +106,7 @@ if TYPE_CHECKING:
 # Where each public name lives. They are imported when first used, so that a program can be
 # written and interpreted without waiting for torch.
 _HOMES = {
+    "AsPrinted": "espalier.decomposition",
     "CompileError": "espalier.errors",
     "CompiledModel": "espalier.compiler",
     "ConfigError": "espalier.errors",
@@ -98,19 +115,25 @@ _HOMES = {
     "EspalierError": "espalier.errors",
     "Evaluation": "espalier.evaluation",
     "FileError": "espalier.errors",
+    "Generalised": "espalier.decomposition",
     "LanguageModel": "espalier.nets",
     "MinimalProgram": "espalier.learnability",
     "ModelError": "espalier.errors",
+    "Murdoch": "espalier.decomposition",
     "Network": "espalier.training",
+    "Papers": "espalier.decomposition",
+    "Parts": "espalier.decomposition",
     "Program": "espalier.language",
     "ProgramError": "espalier.errors",
     "Recipe": "espalier.training",
+    "Reproduction": "espalier.experiments",
     "Run": "espalier.language",
     "Runs": "espalier.language",
     "ScaffoldConfig": "espalier.data",
     "ScaffoldCorpus": "espalier.data",
     "ScaffoldRun": "espalier.training",
     "ScanSplit": "espalier.data",
+    "Shelf": "espalier.experiments",
     "TextCorpus": "espalier.data",
     "TextRun": "espalier.training",
     "Trace": "espalier.interpreter",
@@ -119,8 +142,11 @@ _HOMES = {
     "Vocabulary": "espalier.nets",
     "compile_program": "espalier.compiler",
     "count_scaffolds": "espalier.data",
+    "decompose": "espalier.decomposition",
+    "decompose_many": "espalier.decomposition",
     "ensemble": "espalier.training",
     "evaluate": "espalier.evaluation",
+    "interdependence": "espalier.decomposition",
     "interpret": "espalier.interpreter",
     "interpret_many": "espalier.interpreter",
     "language_model": "espalier.nets",
@@ -130,6 +156,7 @@ _HOMES = {
     "minimal": "espalier.learnability",
     "program_spec": "espalier.language",
     "read_sweep": "espalier.training",
+    "reproduce": "espalier.experiments",
     "rule_frequency_grid": "espalier.data",
     "run_sweep": "espalier.training",
     "save_language_model": "espalier.nets",
@@ -142,9 +169,10 @@ _HOMES = {
     "train_text": "espalier.training",
     "verify": "espalier.verification",
 }
-_ROOMS = ("language", "plots", "zoo")
+_ROOMS = ("experiments", "language", "plots", "zoo")
 
 __all__ = [
+    "AsPrinted",
     "CompileError",
     "CompiledModel",
     "ConfigError",
@@ -153,19 +181,25 @@ __all__ = [
     "EspalierError",
     "Evaluation",
     "FileError",
+    "Generalised",
     "LanguageModel",
     "MinimalProgram",
     "ModelError",
+    "Murdoch",
     "Network",
+    "Papers",
+    "Parts",
     "Program",
     "ProgramError",
     "Recipe",
+    "Reproduction",
     "Run",
     "Runs",
     "ScaffoldConfig",
     "ScaffoldCorpus",
     "ScaffoldRun",
     "ScanSplit",
+    "Shelf",
     "TextCorpus",
     "TextRun",
     "Trace",
@@ -175,8 +209,12 @@ __all__ = [
     "__version__",
     "compile_program",
     "count_scaffolds",
+    "decompose",
+    "decompose_many",
     "ensemble",
     "evaluate",
+    "experiments",
+    "interdependence",
     "interpret",
     "interpret_many",
     "language",
@@ -188,6 +226,7 @@ __all__ = [
     "plots",
     "program_spec",
     "read_sweep",
+    "reproduce",
     "rule_frequency_grid",
     "run_sweep",
     "save_language_model",

@@ -10,6 +10,7 @@ from cyclopts import App
 from espalier.commands import programs, training
 from espalier.commands.demo import demo_command
 from espalier.commands.doctor import doctor_command
+from espalier.commands.reproduce import reproduce_command
 from espalier.commands.scan import scan_command
 from espalier.errors import EspalierError
 from espalier.version import __version__
@@ -29,6 +30,7 @@ app.command(scan_command, name="scan")
 app.command(demo_command, name="demo")
 app.command(doctor_command, name="doctor")
 training.register(app)
+app.command(reproduce_command, name="reproduce")
 
 
 def main() -> None:

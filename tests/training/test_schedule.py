@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from espalier.errors import ConfigError
 from espalier.training.schedule import (
+    AtEpochs,
     AtSteps,
     EveryEpoch,
     LogSteps,
@@ -29,6 +30,8 @@ def test_names_and_words():
     assert checkpoint_name(15, 10) == "step-15"
     assert checkpoint_name(40, 10) == "epoch-4"
     assert parse_schedule("epoch") == (EveryEpoch(1),)
+    assert parse_schedule("epochs:0,2") == (AtEpochs((0, 2)),)
+    assert steps_of(AtEpochs((0, 2, 9)), epochs=4, steps_per_epoch=10) == {0, 20}
     assert parse_schedule("epoch:5 + log:4 + step:1,7") == (
         EveryEpoch(5),
         LogSteps(4),

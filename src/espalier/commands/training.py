@@ -67,7 +67,7 @@ def train_scaffold(
         "gradients": gradients,
     }
     run = _configured(ScaffoldRun(), config, settings, flags)
-    with _reporting() as report:
+    with reporting() as report:
         train(run, out=out, device=device, report=report)
     _say(f"kept in {out}")
 
@@ -100,7 +100,7 @@ def train_text(
         "seed": seed,
     }
     run = _configured(TextRun(), config, settings, flags)
-    with _reporting() as report:
+    with reporting() as report:
         train(run, out=out, device=device, report=report)
     _say(f"kept in {out}")
 
@@ -123,7 +123,7 @@ def sweep(
         planned = replace(planned, workers=workers)
     left = len(planned.pending())
     _say(f"{len(planned.cells)} cells in {planned.out}, {left} to train")
-    with _reporting() as report:
+    with reporting() as report:
         run_sweep(planned, device=device, cluster=cluster, report=report)
 
 
@@ -170,7 +170,7 @@ def _configured(default: Any, config: Path | None, words: list[str] | None, flag
 
 
 @contextmanager
-def _reporting() -> Iterator[Report]:
+def reporting() -> Iterator[Report]:
     """A bar with measures above it on a terminal; plain lines elsewhere."""
     from espalier.training.loop import Interrupted
     from espalier.training.progress import Lines

@@ -43,7 +43,8 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     """Write the manifest, or go on with the one that is there if it asks for the same run."""
     old = folder.manifest()
     if old is not None:
-        _refuse_other_run(folder, old, manifest)
+        refuse_other_config(folder, old["config"], manifest["config"])
+        _refuse_other_data(folder, old, manifest)
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
     folder.write_manifest(manifest)
     return manifest
@@ -55,8 +56,9 @@ def close_run(folder: RunFolder, manifest: dict[str, Any], *, status: str, secon
     folder.write_manifest(manifest | {"status": status, "seconds": spent})
 
 
-def _refuse_other_run(folder: RunFolder, old: dict[str, Any], new: dict[str, Any]) -> None:
-    before, after = _flat(old["config"]), _flat(new["config"])
+def refuse_other_config(folder: RunFolder, old: Any, new: Any) -> None:
+    """Raise if the folder was begun with other settings than it is now asked to go on with."""
+    before, after = _flat(old), _flat(new)
     names = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
     names = [name for name in names if not _grown(name, before, after)]
     if names:
@@ -64,6 +66,9 @@ def _refuse_other_run(folder: RunFolder, old: dict[str, Any], new: dict[str, Any
         raise ConfigError(
             f"{folder.path} holds another run: {shown}; give another folder, or remove this one"
         )
+
+
+def _refuse_other_data(folder: RunFolder, old: dict[str, Any], new: dict[str, Any]) -> None:
     if old["data"].get("sha256") != new["data"].get("sha256"):
         raise ConfigError(
             f"{folder.path} was begun on other data (sha256 {old['data'].get('sha256')!s:.12}..., "

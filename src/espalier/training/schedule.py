@@ -29,7 +29,14 @@ class AtSteps:
     steps: tuple[int, ...]
 
 
-Schedule = EveryEpoch | LogSteps | AtSteps
+@dataclass(frozen=True)
+class AtEpochs:
+    """At the end of these epochs; 0 is the model before its first step."""
+
+    epochs: tuple[int, ...]
+
+
+Schedule = EveryEpoch | LogSteps | AtSteps | AtEpochs
 
 
 def steps_of(schedule: Schedule, *, epochs: int, steps_per_epoch: int) -> set[int]:
@@ -44,6 +51,8 @@ def steps_of(schedule: Schedule, *, epochs: int, steps_per_epoch: int) -> set[in
             return {round(2 ** (k / per_octave)) for k in range(last + 1)}
         case AtSteps(steps):
             return {step for step in steps if 0 <= step <= total}
+        case AtEpochs(chosen):
+            return {epoch * steps_per_epoch for epoch in chosen if 0 <= epoch <= epochs}
 
 
 def checkpoint_name(step: int, steps_per_epoch: int) -> str:
@@ -53,7 +62,7 @@ def checkpoint_name(step: int, steps_per_epoch: int) -> str:
 
 
 def parse_schedule(text: str) -> tuple[Schedule, ...]:
-    """From words: 'epoch', 'epoch:5', 'log', 'log:4', 'step:10,100', or several joined by '+'."""
+    """From words joined by '+': 'epoch', 'epoch:5', 'epochs:1,3', 'log', 'log:4', 'step:10,100'."""
     return tuple(_parse_one(part.strip()) for part in text.split("+"))
 
 
@@ -67,11 +76,13 @@ def _parse_one(text: str) -> Schedule:
                 return LogSteps(_positive(detail or "2"))
             case "step":
                 return AtSteps(tuple(int(step) for step in detail.split(",")))
+            case "epochs":
+                return AtEpochs(tuple(int(epoch) for epoch in detail.split(",")))
     except ValueError:
         pass
     raise ConfigError(
-        f"{text!r} is not a checkpoint schedule; use 'epoch', 'epoch:N', 'log', 'log:N' (N a "
-        f"doubling), 'step:A,B,...', or several joined by '+'"
+        f"{text!r} is not a checkpoint schedule; use 'epoch', 'epoch:N', 'epochs:A,B,...', 'log', "
+        f"'log:N' (N a doubling), 'step:A,B,...', or several joined by '+'"
     )
 
 

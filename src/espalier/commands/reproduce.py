@@ -1,0 +1,53 @@
+"""`espalier reproduce`: a figure of a paper, from training to picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from espalier.commands.show import console, show_table
+from espalier.commands.training import Device, reporting
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def reproduce_command(
+    name: Annotated[
+        str | None, Parameter(help="An experiment; without it, all are listed.")
+    ] = None,
+    /,
+    *,
+    scale: Annotated[str, Parameter(help="smoke (seconds), small (minutes) or paper (a GPU).")] = (
+        "small"
+    ),
+    out: Annotated[
+        Path | None, Parameter(help="Its folder; by default reproductions/NAME-SCALE.")
+    ] = None,
+    runs: Annotated[Path, Parameter(help="Where trained ensembles are kept and found.")] = Path(
+        "runs"
+    ),
+    device: Device = "auto",
+) -> None:
+    """Train what is missing, compute a figure's rows, draw it, and keep all of it in a folder."""
+    from espalier import experiments
+
+    if name is None:
+        show_table(("experiment", "what it shows"), list(experiments.names().items()))
+        return
+    experiments.load(name)  # a misspelt name is answered before anything is made
+    with reporting() as report:
+        shelf = experiments.Shelf(runs, device=device, report=report)
+        found = experiments.reproduce(name, scale=scale, out=out, shelf=shelf)  # type: ignore[arg-type]
+    _show(found.table())
+    console().print(f"{len(found.rows):,} rows and the figure are in {found.path}", highlight=False)
+
+
+def _show(table: pandas.DataFrame) -> None:
+    cells = (
+        [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row]
+        for row in table.itertuples(index=False)
+    )
+    show_table([str(column) for column in table.columns], list(cells))

@@ -1,0 +1,89 @@
+"""The parts of one sentence's hidden states, as a value that shows itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from espalier.decomposition.allocations import Allocation
+from espalier.nets.lstm import LanguageModel
+from espalier.storage import write_frame
+
+if TYPE_CHECKING:
+    import pandas
+
+Part = Literal["relevant", "irrelevant", "hidden"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Parts:
+    """What the words in focus contribute to the top layer's state after each word, and the rest.
+
+    `relevant` and `irrelevant` are (time, hidden) and sum to `hidden`, the model's own state.
+    `unknown` counts the words that the model read as <unk>.
+    """
+
+    words: tuple[str, ...]
+    focus: tuple[int, ...]
+    relevant: Float[Tensor, "N H"]
+    irrelevant: Float[Tensor, "N H"]
+    hidden: Float[Tensor, "N H"]
+    unknown: int
+    allocation: Allocation
+    model: LanguageModel = field(repr=False)
+
+    @torch.no_grad()
+    def logits(self, part: Part = "relevant") -> Float[Tensor, "N V"]:
+        """What a part contributes to the logits; the decoder's bias belongs to neither part."""
+        chosen: Tensor = getattr(self, part)
+        return chosen @ self.model.decoder.weight.T
+
+    def probabilities(self, part: Part = "relevant") -> Float[Tensor, "N V"]:
+        """P(next word | words in focus): the softmax of a part's logits, at every step."""
+        return self.logits(part).softmax(dim=-1)
+
+    @cached_property
+    def error(self) -> float:
+        """How far the parts are from summing: at the logits, relative, the worst step."""
+        return sum_error(self.relevant + self.irrelevant, self.hidden, self.model)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a step: the word, whether it is in focus, and the size of each part."""
+        import pandas as pd
+
+        norms = {
+            part: getattr(self, part).norm(dim=-1).tolist()
+            for part in ("relevant", "irrelevant", "hidden")
+        }
+        return pd.DataFrame(
+            {
+                "step": range(len(self.words)),
+                "word": self.words,
+                "in_focus": [step in self.focus for step in range(len(self.words))],
+                **norms,
+            }
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as .csv, .parquet or .json."""
+        write_frame(path, self.to_frame())
+
+
+@torch.no_grad()
+def sum_error(
+    found: Float[Tensor, "N H"], true: Float[Tensor, "N H"], model: LanguageModel
+) -> float:
+    """The largest || W (found - true) || / || W true || of any step, W the decoder's matrix.
+
+    A step whose true logits are all zero counts as exact if it was found so, else as infinite.
+    """
+    decoder = model.decoder.weight.T
+    apart, size = ((found - true) @ decoder).norm(dim=-1), (true @ decoder).norm(dim=-1)
+    ratios = torch.where(apart == 0, torch.zeros_like(apart), apart / size)
+    return float(ratios.max())

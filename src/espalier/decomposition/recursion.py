@@ -1,0 +1,134 @@
+"""Contextual decomposition of an LSTM: one propagation of two parts, for any allocation.
+
+Both sides are propagated, each by itself, so that the error of their sum is a finding and not
+true by construction. Batched over sequences and focus sets alike: a row is a sequence with a
+focus. Weights may carry a first axis of members, as `espalier.nets.members` stacks them; inputs
+then carry it too. The fast way through all pairs of words is in `espalier.decomposition.pairs`.
+
+Axes: B rows, N steps, D input width, H units, L layers; `*M` stands for the members' axis or
+nothing. Gates lie as PyTorch has them, i f g o, in 4H.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from espalier.decomposition.allocations import Allocation, Papers, Terms, terms_of
+from espalier.decomposition.shares import Split, split_product
+from espalier.nets.lstm import LanguageModel
+
+Steps = Float[Tensor, "*M B N H"]
+State = tuple[Float[Tensor, "L *M B H"], Float[Tensor, "L *M B H"]]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The weights of one layer: W (input), V (recurrent) and b (both biases together)."""
+
+    from_input: Float[Tensor, "*M four_H D"]
+    from_hidden: Float[Tensor, "*M four_H H"]
+    bias: Float[Tensor, "*M four_H"]
+
+
+class Halves(NamedTuple):
+    """What is owed to the focus, and the rest; together they are the state itself."""
+
+    relevant: Steps
+    irrelevant: Steps
+
+
+def layers_of(model: LanguageModel) -> list[Layer]:
+    """The layers of one model, from the first."""
+    return [Layer(*model.layer_weights(layer)) for layer in range(model.shape.layers)]
+
+
+def stacked_layers(weights: Mapping[str, Tensor]) -> list[Layer]:
+    """The layers of stacked models (`espalier.nets.members.stack`), from the first."""
+    found, layer = [], 0
+    while f"rnn.weight_hh_l{layer}" in weights:
+        bias = weights[f"rnn.bias_ih_l{layer}"] + weights[f"rnn.bias_hh_l{layer}"]
+        from_input, from_hidden = (weights[f"rnn.weight_{kind}_l{layer}"] for kind in ("ih", "hh"))
+        found.append(Layer(from_input, from_hidden, bias))
+        layer += 1
+    return found
+
+
+@torch.no_grad()
+def propagate(
+    layers: Sequence[Layer],
+    inputs: Float[Tensor, "*M B N D"],
+    focus: Bool[Tensor, "*M B N"],
+    *,
+    allocation: Allocation = Papers(),  # noqa: B008
+    state: State | None = None,
+) -> Halves:
+    """The two parts of the top layer's hidden state after every step.
+
+    `focus` is true at the steps whose input counts as relevant. An initial state is irrelevant.
+    The parts of one layer are the input parts of the next.
+    """
+    terms, here = terms_of(allocation), focus.unsqueeze(-1).to(inputs.dtype)
+    both = torch.stack([inputs * here, inputs * (1 - here)])
+    for number, layer in enumerate(layers):
+        before = None if state is None else (state[0][number], state[1][number])
+        both = _through(layer, both, here, terms=terms, state=before)
+    return Halves(both[0], both[1])
+
+
+def _through(
+    layer: Layer,
+    both: Float[Tensor, "2 *M B N D"],
+    here: Float[Tensor, "*M B N 1"],
+    *,
+    terms: Terms,
+    state: tuple[Tensor, Tensor] | None,
+) -> Float[Tensor, "2 *M B N H"]:
+    """Both parts of one layer's hidden state after every step, from both parts of its input."""
+    projected = (both.flatten(-3, -2) @ layer.from_input.mT).unflatten(-2, both.shape[-3:-1])
+    recurrent, bias = layer.from_hidden.mT.contiguous(), layer.bias.unsqueeze(-2)
+    units = recurrent.shape[-2]
+    hidden = both.new_zeros(*both.shape[:-2], units)
+    cell = Split(hidden[0].clone(), hidden[0].clone(), both.new_zeros(()))
+    if state is not None:
+        hidden[1], cell = state[0], cell._replace(irrelevant=state[1])
+    found = []
+    for now, where in zip(projected.unbind(-2), here.unbind(-2), strict=True):
+        gates = now + hidden @ recurrent
+        cell, hidden = _step(gates, bias, cell, terms=terms, here=where)
+        found.append(hidden)
+    return torch.stack(found, dim=-2)
+
+
+def _step(
+    gates: Float[Tensor, "2 *M B four_H"],
+    bias: Float[Tensor, "*M 1 four_H"],
+    cell: Split,
+    *,
+    terms: Terms,
+    here: Float[Tensor, "*M B 1"],
+) -> tuple[Split, Float[Tensor, "2 *M B H"]]:
+    """Both parts of cell and hidden state after a step; `gates` holds A and B, `bias` C."""
+    (a_i, a_f, a_g, a_o), (b_i, b_f, b_g, b_o) = (part.chunk(4, dim=-1) for part in gates)
+    c_i, c_f, c_g, c_o = bias.chunk(4, dim=-1)
+    i = terms.share(torch.sigmoid, a_i, b_i, c_i)
+    f = terms.share(torch.sigmoid, a_f, b_f, c_f)
+    g = terms.share(torch.tanh, a_g, b_g, c_g)
+    biases = {"focus": here, "always": torch.ones_like(here), "never": torch.zeros_like(here)}
+    nowhere = biases["never"]
+    written = split_product(i, g, terms.interactions, biases[terms.bias_bias])
+    kept = split_product(f, cell, terms.interactions, nowhere)
+    cell = Split(*(w + k for w, k in zip(written, kept, strict=True)))
+    squashed = terms.share(torch.tanh, cell.relevant, cell.irrelevant, cell.bias)
+    if terms.split_output:
+        o = terms.share(torch.sigmoid, a_o, b_o, c_o)
+        shown = split_product(o, squashed, terms.interactions, nowhere)
+    else:
+        whole = torch.sigmoid(a_o + b_o + c_o)
+        shown = Split(*(whole * part for part in squashed))
+    return cell, torch.stack([shown.relevant, shown.irrelevant])

@@ -1,0 +1,70 @@
+"""Shares of a nonlinearity: what each summand of s(A + B + C) is owed.
+
+A is relevant, B irrelevant and C the bias. Everything is elementwise and of any shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+Squash = Callable[[Tensor], Tensor]
+
+
+class Split(NamedTuple):
+    """A quantity in three parts."""
+
+    relevant: Tensor
+    irrelevant: Tensor
+    bias: Tensor
+
+    @property
+    def whole(self) -> Tensor:
+        """What the parts sum to."""
+        return self.relevant + self.irrelevant + self.bias
+
+
+ShareRule = Callable[[Squash, Tensor, Tensor, Tensor], Split]
+
+
+def bias_first(squash: Squash, a: Tensor, b: Tensor, c: Tensor) -> Split:
+    """Shapley shares of A and B given that the bias C comes first; they sum to s(A + B + C)."""
+    base, whole = squash(c), squash(a + b + c)
+    with_a, with_b = squash(a + c), squash(b + c)
+    relevant = ((with_a - base) + (whole - with_b)) / 2
+    irrelevant = ((with_b - base) + (whole - with_a)) / 2
+    return Split(relevant, irrelevant, base.expand_as(whole))
+
+
+def as_printed(squash: Squash, a: Tensor, b: Tensor, c: Tensor) -> Split:
+    """Appendix A to the letter: L(y) = 1/2 [(s(y) - s(0)) + (s(y + rest) - s(y))].
+
+    The last s(y) should be s(rest). As it stands s(y) cancels: every summand is owed the same,
+    and three summands are owed 3/2 [s(A + B + C) - s(0)] together.
+    """
+    zero, whole = squash(torch.zeros_like(c)), squash(a + b + c)
+
+    def share(y: Tensor) -> Tensor:
+        alone = squash(y)
+        return ((alone - zero) + (whole - alone)) / 2
+
+    return Split(share(a), share(b), share(c.expand_as(whole)))
+
+
+def split_product(x: Split, y: Split, interactions: frozenset[str], both_biases: Tensor) -> Split:
+    """The product of two split quantities, in two parts: its bias part is zero.
+
+    `interactions` names which products of unlike parts are relevant; what is not named is
+    irrelevant. `both_biases` is 1 where the product of the two biases is relevant, else 0.
+    """
+    relevant = both_biases * x.bias * y.bias
+    if "rel-rel" in interactions:
+        relevant = relevant + x.relevant * y.relevant
+    if "rel-bias" in interactions:
+        relevant = relevant + x.relevant * y.bias + x.bias * y.relevant
+    if "rel-irrel" in interactions:
+        relevant = relevant + x.relevant * y.irrelevant + x.irrelevant * y.relevant
+    return Split(relevant, x.whole * y.whole - relevant, x.bias.new_zeros(()))

@@ -1,0 +1,63 @@
+"""Means over seeds with percentile bootstrap intervals; the same numbers give the same interval.
+
+Seeds are the unit that is drawn: test sequences of one model share that model's luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from espalier.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas
+
+LEVEL, RESAMPLES, SEED = 0.95, 4_000, 0
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and the interval that holds it with the level asked for."""
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
+
+
+def bootstrap(values: Sequence[float] | Float[Any, " S"], *, level: float = LEVEL) -> Interval:
+    """The mean over seeds and its interval; of a single seed, the value itself.
+
+    Values are sorted before any is drawn, so their order does not matter.
+    """
+    found = np.sort(np.asarray(values, dtype=np.float64))
+    if not len(found) or not np.isfinite(found).all():
+        raise DataError(f"an interval needs finite values, one a seed at least; found {found}")
+    if not 0 < level < 1:
+        raise DataError(f"level is {level}; it must lie between 0 and 1")
+    drawn = np.random.default_rng(SEED).integers(len(found), size=(RESAMPLES, len(found)))
+    tail = (1 - level) / 2
+    low, high = np.quantile(found[drawn].mean(axis=1), [tail, 1 - tail])
+    mean = float(found.mean())
+    # rounding can part equal numbers in their last bit
+    return Interval(mean, min(float(low), mean), max(float(high), mean), len(found))
+
+
+def summarise(rows: pandas.DataFrame, value: str, *, by: Sequence[str]) -> pandas.DataFrame:
+    """One row a group, with mean, low, high and seeds; rows of one seed are averaged first."""
+    import pandas as pd
+
+    groups = rows.groupby([*by, "seed"], as_index=False, sort=True)[value].mean()
+    found = []
+    for key, some in groups.groupby(list(by), sort=True):
+        interval = bootstrap(some[value].to_numpy())
+        found.append(dict(zip(by, key, strict=True)) | vars(interval))
+    return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "seeds"])

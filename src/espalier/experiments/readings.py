@@ -1,0 +1,123 @@
+"""What the words of a rule do to its close symbol, for many models at once.
+
+Everything is read at the last scaffold token, the step that predicts the close symbol. Relevant
+parts are zero before the first word in focus, so a decomposition starts at the open symbol, from
+the true state before it; an initial state is irrelevant, as all that was read before is.
+
+Axes: E members, M test sequences, K places of a rule from the open symbol (0) to the last scaffold
+token, D embedding, H units, L layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from espalier.data.scaffold import Examples
+from espalier.decomposition.recursion import Layer, propagate, stacked_layers
+from espalier.nets import members
+from espalier.nets.lstm import Shape
+from espalier.nets.members import Weights
+from espalier.training.devices import precise
+
+State = tuple[Float[Tensor, "L E M H"], Float[Tensor, "L E M H"]]
+
+
+@dataclass(frozen=True)
+class RuleReader:
+    """Members about to read the rules of their test sequences."""
+
+    layers: list[Layer]
+    inputs: Float[Tensor, "E M K D"]
+    state: State
+    decoder: Float[Tensor, "E V H"]
+    close: int
+
+    @classmethod
+    def of(
+        cls, weights: Weights, shape: Shape, examples: Sequence[Examples], *, close: int
+    ) -> RuleReader:
+        """Each member before the open symbols of its own test set, all of one scaffold length."""
+        device = weights["encoder.weight"].device
+        tokens = torch.from_numpy(np.stack([one.tokens for one in examples])).long().to(device)
+        open_at = torch.from_numpy(np.stack([one.open_at for one in examples])).to(device)
+        places = open_at[..., None] + torch.arange(examples[0].length + 1, device=device)
+        return cls(
+            layers=stacked_layers(weights),
+            inputs=members.look_up(weights["encoder.weight"], tokens.gather(2, places)),
+            state=states_before(weights, shape, tokens, at=open_at),
+            decoder=weights.get("decoder.weight", weights["encoder.weight"]),
+            close=close,
+        )
+
+    @property
+    def length(self) -> int:
+        """Tokens of the scaffold."""
+        return self.inputs.shape[2] - 1
+
+    def owed_to(self, places: Sequence[int]) -> Float[Tensor, "E M H"]:
+        """The part of the hidden state, at the last scaffold token, owed to these places."""
+        focus = torch.zeros(self.inputs.shape[:3], dtype=torch.bool, device=self.inputs.device)
+        focus[..., list(places)] = True
+        with precise("float32"):
+            return propagate(self.layers, self.inputs, focus, state=self.state).relevant[:, :, -1]
+
+    def logits(self, part: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V"]:
+        """What a part of the hidden state says; the decoder's bias belongs to no part."""
+        with precise("float32"):
+            return part @ self.decoder.mT
+
+    def close_probability(self, places: Sequence[int]) -> list[float]:
+        """P(close | these places alone), softmax(W h), the mean over sequences by member."""
+        shares = torch.softmax(self.logits(self.owed_to(places)), dim=-1)[..., self.close]
+        found: list[float] = shares.double().mean(1).tolist()
+        return found
+
+    def interdependence(self) -> dict[str, list[float]]:
+        """DI(open symbol, scaffold) of hidden states and of logits, means by member."""
+        scaffold = range(1, self.length + 1)
+        alone, rest = self.owed_to([0]), self.owed_to(scaffold)
+        together = self.owed_to([0, *scaffold])
+        parts = (together, alone, rest)
+        return {
+            "hidden": _mean_ratio(*parts),
+            "logits": _mean_ratio(*(self.logits(part) for part in parts)),
+        }
+
+
+def _mean_ratio(together: Tensor, alone: Tensor, rest: Tensor) -> list[float]:
+    """The mean over sequences of |together - (alone + rest)| / |together|."""
+    ratios = (together - (alone + rest)).norm(dim=-1) / together.norm(dim=-1)
+    found: list[float] = ratios.double().mean(1).tolist()
+    return found
+
+
+@torch.no_grad()
+def states_before(
+    weights: Weights, shape: Shape, tokens: Int[Tensor, "E M N"], *, at: Int[Tensor, "E M"]
+) -> State:
+    """Hidden and cell states of every layer before step `at` of each sequence, from zero."""
+    below = members.look_up(weights["encoder.weight"], tokens.transpose(1, 2))
+    hiddens, cells = [], []
+    for layer in range(shape.layers):
+        recurrent = weights[f"rnn.weight_hh_l{layer}"].mT.contiguous()
+        hidden = below.new_zeros(*tokens.shape[:2], shape.hidden)
+        cell, steps = torch.zeros_like(hidden), []
+        then = [torch.zeros_like(hidden), torch.zeros_like(hidden)]
+        with precise("float32"):
+            for t, now in enumerate(members.project(weights, layer, below).unbind(1)):
+                here = (at == t).unsqueeze(-1)
+                then = [torch.where(here, *pair) for pair in zip((hidden, cell), then, strict=True)]
+                i, f, g, o = (now + torch.bmm(hidden, recurrent)).chunk(4, dim=-1)
+                cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+                hidden = o.sigmoid() * cell.tanh()
+                steps.append(hidden)
+        below = torch.stack(steps, dim=1)
+        hiddens.append(then[0])
+        cells.append(then[1])
+    return torch.stack(hiddens), torch.stack(cells)

@@ -1,0 +1,157 @@
+"""Ensembles on disk, trained when a figure first asks for them and then read by every figure."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from espalier.data.scaffold import Examples, ScaffoldConfig, scaffold_corpus
+from espalier.errors import ConfigError
+from espalier.experiments.models import Models
+from espalier.nets.files import read_tensors
+from espalier.nets.lstm import Shape
+from espalier.nets.members import Weights
+from espalier.training.devices import choose_device
+from espalier.training.folder import RunFolder
+from espalier.training.learner import Row
+from espalier.training.progress import Report, silence
+from espalier.training.scaffold import ensemble
+
+if TYPE_CHECKING:
+    import pandas
+
+Domain = Literal["in_domain", "out_of_domain"]
+DOMAINS: tuple[Domain, ...] = ("in_domain", "out_of_domain")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Members of one scaffold length, where they stand in the ensemble, and their test sets."""
+
+    length: int
+    index: tuple[int, ...]
+    configs: tuple[ScaffoldConfig, ...]
+    tests: tuple[dict[Domain, Examples], ...]
+
+    def of(self, weights: Weights) -> Weights:
+        """These members' weights among all."""
+        return {name: tensor[list(self.index)] for name, tensor in weights.items()}
+
+    def examples(self, domain: Domain) -> list[Examples]:
+        """One test set a member."""
+        return [test[domain] for test in self.tests]
+
+    def label(self, values: list[Any], **more: Any) -> list[Row]:
+        """One row a member: its length, setting, rules and seed, `more`, and its own values."""
+        names = ("length", "setting", "rules", "seed")
+        return [
+            {name: getattr(config, name) for name in names} | more | value
+            for config, value in zip(self.configs, values, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained ensemble: its measures, and its weights at the epochs that were kept."""
+
+    models: Models
+    folder: RunFolder
+    device: torch.device
+
+    def metrics(self) -> pandas.DataFrame:
+        """One row a member and epoch: the probability of the close symbol in both domains."""
+        import pandas as pd
+
+        return pd.DataFrame(self.folder.rows())
+
+    def at(self, epoch: int) -> tuple[Weights, Shape]:
+        """All members' weights after an epoch that was kept."""
+        if epoch not in self.models.kept:
+            raise ConfigError(
+                f"epoch {epoch} of {self.folder.path} was not kept; kept: {self.models.kept}"
+            )
+        tensors, metadata = read_tensors(self.folder.path / f"epoch-{epoch}.safetensors")
+        weights = {name: tensor.to(self.device) for name, tensor in tensors.items()}
+        return weights, Shape(**json.loads(metadata["shape"]))
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Members by scaffold length; of each corpus only the test sets are kept in memory."""
+        configs = [run.corpus for run in self.models.runs()]
+        found = []
+        for length in self.models.lengths:
+            index = tuple(e for e, config in enumerate(configs) if config.length == length)
+            own = tuple(configs[e] for e in index)
+            found.append(Group(length, index, own, tuple(map(_tests, own))))
+        return found
+
+    def walk(self, epochs: tuple[int, ...]) -> Iterator[tuple[int, Group, Weights, Shape]]:
+        """Every group after each of these epochs; a checkpoint is read once."""
+        for epoch in epochs:
+            weights, shape = self.at(epoch)
+            for group in self.groups:
+                yield epoch, group, group.of(weights), shape
+
+
+class Shelf:
+    """A folder of ensembles. What is not there is trained, what was interrupted goes on.
+
+    Rows computed once are remembered for as long as the shelf lives: several figures, and both
+    papers, show the same quantities.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] = "runs",
+        *,
+        device: str = "auto",
+        report: Report = silence,
+    ) -> None:
+        self.path, self.device, self.report = Path(path), choose_device(device), report
+        self._trained: dict[Models, Trained] = {}
+        self._rows: dict[tuple[Any, Any], pandas.DataFrame] = {}
+
+    def trained(self, models: Models) -> Trained:
+        """The ensemble of these models, trained to its end."""
+        if models not in self._trained:
+            folder = RunFolder.create(self.path / models.name)
+            if not _finished(folder, models):
+                device = str(self.device)
+                ensemble(models.runs(), out=folder.path, device=device, report=self.report)
+            self._trained[models] = Trained(models, folder, self.device)
+        return self._trained[models]
+
+    def rows(self, run: Callable[[Any, Shelf], pandas.DataFrame], config: Any) -> pandas.DataFrame:
+        """`run(config)`, computed when first asked for."""
+        if (run, config) not in self._rows:
+            self._rows[run, config] = run(config, self)
+        return self._rows[run, config].copy()
+
+    def manifests(self) -> dict[str, dict[str, Any]]:
+        """What the ensembles read so far say about themselves, by the name of their folder."""
+        return {
+            trained.folder.path.name: trained.folder.manifest() or {}
+            for trained in self._trained.values()
+        }
+
+
+def _finished(folder: RunFolder, models: Models) -> bool:
+    """Whether exactly these models were trained there; anything else is for training to judge."""
+    manifest = folder.manifest()
+    if manifest is None or manifest["status"] != "finished":
+        return False
+    runs = [run.to_dict() for run in models.runs()]
+    asked: Any = runs[0] if len(runs) == 1 else {"members": runs}
+    return bool(manifest["config"] == json.loads(json.dumps(asked)))
+
+
+def _tests(config: ScaffoldConfig) -> dict[Domain, Examples]:
+    corpus = scaffold_corpus(config)
+    return {"in_domain": corpus.in_domain, "out_of_domain": corpus.out_of_domain}

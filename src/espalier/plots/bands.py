@@ -1,0 +1,96 @@
+"""Curves with intervals in a grid of panels: a table of means in, a figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one curve is drawn; dash and marker tell curves apart where colours are lost."""
+
+    color: str
+    dash: str
+    marker: str
+    name: str = ""
+
+
+SETTINGS: Mapping[str, Look] = {
+    "unfamiliar": Look("#1b1f27", "-", "o"),
+    "familiar": Look("#d02f2f", "--", "s"),
+}
+
+
+@dataclass(frozen=True)
+class Facets:
+    """Which column of a table is what in the figure, and what stands beside it.
+
+    `down` may be None: one row of panels. `titles` and `sides` are patterns or words by value for
+    the columns and the rows of panels.
+    """
+
+    x: str
+    line: str
+    across: str
+    down: str | None = None
+    x_label: str = ""
+    titles: str = "{}"
+    sides: Mapping[str, str] = field(default_factory=dict)
+    side: str = ""
+    looks: Mapping[str, Look] = field(default_factory=lambda: SETTINGS)
+    limits: tuple[float, float] | None = None
+    logarithmic: bool = False
+
+
+def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
+    """Means as lines and [low, high] as bands; `table` has the facets' columns, mean, low, high."""
+    columns = sorted(table[facets.across].unique())
+    rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
+    size = (2.35 * len(columns) + 1.0, 1.95 * len(rows) + 0.95)
+    figure = Figure(figsize=size, layout="constrained")
+    panels: Any = figure.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
+    for down, row in enumerate(rows):
+        some = table if row is None else table[table[facets.down] == row]
+        for across, column in enumerate(columns):
+            _draw(panels[down][across], some[some[facets.across] == column], facets)
+            if down == 0:
+                title = facets.titles.format(f"{column:,}" if type(column) is int else column)
+                panels[down][across].set_title(title, fontsize=10)
+        panels[down][0].set_ylabel(facets.side if row is None else facets.sides[row], fontsize=9)
+    figure.supxlabel(facets.x_label, fontsize=10)
+    handles, names = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=4, fontsize=9, frameon=False)
+    return figure
+
+
+def _in_order(sides: Mapping[str, str], found: Any) -> list[Any]:
+    """The rows of panels in the order in which they are named."""
+    return [value for value in sides if value in set(found)]
+
+
+def _draw(panel: Any, table: pandas.DataFrame, facets: Facets) -> None:
+    for value, look in facets.looks.items():
+        some = table[table[facets.line] == value].sort_values(facets.x)
+        x = some[facets.x].to_numpy()
+        style = {"color": look.color, "ls": look.dash, "lw": 1.5, "marker": look.marker}
+        every = max(1, len(x) // 8)
+        panel.plot(x, some["mean"], ms=3.5, markevery=every, label=look.name or str(value), **style)
+        panel.fill_between(x, some["low"], some["high"], color=look.color, alpha=0.18, lw=0)
+    panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    panel.tick_params(labelsize=8)
+    panel.grid(alpha=0.25, lw=0.5)
+    if facets.logarithmic:
+        panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(numticks=6))
+    elif facets.limits is not None:
+        panel.set_ylim(*facets.limits)
+    else:
+        panel.set_ylim(bottom=0)
