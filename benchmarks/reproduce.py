@@ -2,64 +2,70 @@
 
     python benchmarks/reproduce.py --scale paper --out DIR [--names NAME ...]
 
-Needs torch, numpy, pandas, safetensors and jaxtyping, but neither cyclopts nor rich; Parquet where
-pyarrow is there, else CSV. Every figure's rows are written as soon as they are computed. Ensembles
-are kept in --runs: the same command goes on after an interruption. `python -m benchmarks.results
-composition` makes tables and pictures of what this writes.
+Needs torch, numpy, safetensors and jaxtyping only; where pandas is there, tables are printed too.
+Every figure's rows are written, one JSON object a line, as soon as they are computed. Ensembles are
+kept in --runs: the same command goes on after an interruption. `python -m benchmarks.results
+composition` makes Parquet, tables and pictures of what this writes.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import sys
 import time
 from pathlib import Path
 
-import pandas as pd
-
-from espalier import experiments
-from espalier.experiments import scaffold_claims
+from espalier.experiments import load
+from espalier.experiments.models import models_in
 from espalier.experiments.reproduction import asked_for, data_read, describe
 from espalier.experiments.shelf import Shelf
-from espalier.storage import write_frame, write_text
+from espalier.storage import write_text
 from espalier.training.progress import Lines
 
-# The earlier paper's figures are drawn from the same rows, the claims decided by them.
+# The earlier paper's figures are drawn from the same rows, and the claims decided by them.
 NAMES = tuple(f"bottom-up-figure-{number}" for number in (7, 12, 8, 10, 9, 11))
-CLAIMED = {int(name.rpartition("-")[2]): name for name in NAMES if name[-2:] not in ("-9", "11")}
+CLAIMED = {number: f"bottom-up-figure-{number}" for number in (7, 8, 10, 12)}
 
 
 def main() -> None:
     args = parse()
     args.out.mkdir(parents=True, exist_ok=True)
     shelf = Shelf(args.runs, device=args.device, report=Lines(sys.stdout))
-    suffix = "parquet" if importlib.util.find_spec("pyarrow") else "csv"
-    manifests: dict[str, object] = {}
-    tables: dict[str, pd.DataFrame] = {}
+    ensembles: dict[str, object] = {}
+    manifests: dict[str, object] = {"ensembles": ensembles}
+    found: dict[str, list] = {}
     for name in args.names:
-        began, experiment = time.monotonic(), experiments.load(name)
-        config = experiment.config(args.scale)
-        manifest = describe(asked_for(name, args.scale, config), shelf)
-        tables[name] = shelf.rows(experiment.run, config)
-        write_frame(args.out / f"{name}.{suffix}", tables[name])
+        began, config = time.monotonic(), load(name).config(args.scale)
+        manifest = describe(asked_for(name, args.scale, config), config, shelf)
+        module = importlib.import_module(f"espalier.experiments.{name.replace('-', '_')}")
+        found[name] = module.measure(config, shelf)
+        lines = "".join(json.dumps(row) + "\n" for row in found[name])
+        write_text(args.out / f"{name}.jsonl", lines)
         seconds = round(time.monotonic() - began, 1)
-        manifest |= {"data": data_read(shelf), "seconds": seconds, "status": "finished"}
-        manifests |= {name: manifest, "ensembles": shelf.manifests()}
+        manifest |= {"data": data_read(config, shelf), "seconds": seconds, "status": "finished"}
+        manifests[name] = manifest
+        for models in models_in(config):
+            ensembles[models.name] = shelf.trained(models).manifest
         write_text(args.out / f"manifests-{args.names[0]}.json", json.dumps(manifests) + "\n")
-        print(f"\n{name}: {len(tables[name]):,} rows, {seconds} s", flush=True)
-        print(experiment.tabulate(tables[name]).to_string(index=False), flush=True)
-    if tables.keys() >= set(CLAIMED.values()):
-        show_claims(tables, args.scale)
+        print(f"\n{name}: {len(found[name]):,} rows, {seconds} s", flush=True)
+        if importlib.util.find_spec("pandas"):
+            show(found, name, args.scale)
 
 
-def show_claims(tables: dict[str, pd.DataFrame], scale: str) -> None:
-    config = experiments.load("scaffold-claims").config(scale)
-    chance = 1 / config.figure_8.models.corpus.vocabulary_size
-    rows = {number: tables[name] for number, name in CLAIMED.items()}
-    decided = scaffold_claims.tabulate(scaffold_claims.decide(rows, chance=chance))
-    print("\nscaffold-claims\n" + decided.to_string(index=False), flush=True)
+def show(found: dict[str, list], name: str, scale: str) -> None:
+    """A figure's table; and the claims, once the last figure that decides them is there."""
+    import pandas as pd
+
+    print(load(name).tabulate(pd.DataFrame(found[name])).to_string(index=False), flush=True)
+    if name in CLAIMED.values() and found.keys() >= set(CLAIMED.values()):
+        claims = importlib.import_module("espalier.experiments.scaffold_claims")
+        chance = 1 / load(name).config(scale).models.corpus.vocabulary_size
+        rows = {number: pd.DataFrame(found[other]) for number, other in CLAIMED.items()}
+        decided = claims.tabulate(claims.decide(rows, chance=chance))
+        print("\nscaffold-claims\n" + decided.to_string(index=False), flush=True)
 
 
 def parse() -> argparse.Namespace:

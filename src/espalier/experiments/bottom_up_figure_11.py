@@ -15,6 +15,7 @@ from espalier.experiments.intervals import summarise
 from espalier.experiments.models import Models, Scale, familiarity, frequency
 from espalier.experiments.readings import RuleReader
 from espalier.experiments.shelf import DOMAINS, Shelf
+from espalier.training.learner import Row
 
 if TYPE_CHECKING:
     import pandas
@@ -36,21 +37,27 @@ class Config:
         return cls(familiarity(scale), others, others.kept[-1])
 
 
-def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a member, test set and focus (open or scaffold): `probability`."""
-    import pandas as pd
-
-    rows = []
+    rows: list[Row] = []
     for models in (config.usual, config.others):
         for epoch, group, weights, shape in shelf.trained(models).walk((config.epoch,)):
             for domain in DOMAINS:
                 examples, close = group.examples(domain), models.corpus.close
                 reader = RuleReader.of(weights, shape, examples, close=close)
                 for focus, places in (("open", [0]), ("scaffold", range(1, group.length + 1))):
-                    values = [{"probability": p} for p in reader.close_probability(places)]
+                    values: list[Row] = [
+                        {"probability": p} for p in reader.close_probability(places)
+                    ]
                     rows += group.label(values, epoch=epoch, domain=domain, focus=focus)
-    table = pd.DataFrame(rows)
-    return table[table["setting"] == "unfamiliar"].reset_index(drop=True)
+    return [row for row in rows if row["setting"] == "unfamiliar"]
+
+
+def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+    """The rows as a table."""
+    import pandas as pd
+
+    return pd.DataFrame(measure(config, shelf))
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:

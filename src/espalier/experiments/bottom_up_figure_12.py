@@ -15,6 +15,7 @@ from espalier.experiments.models import Models, Scale, familiarity
 from espalier.experiments.shelf import Shelf
 from espalier.training.devices import precise
 from espalier.training.gradients import member_gradients
+from espalier.training.learner import Row
 
 if TYPE_CHECKING:
     import pandas
@@ -45,21 +46,26 @@ class Config:
             case "small":
                 return replace(paper, models=models, epochs=(4, 8, 12, 16))
             case "smoke":
-                return replace(paper, models=models, epochs=(1, 3), sequences=10)
+                return replace(paper, models=models, epochs=(1, 2), sequences=10)
 
 
-def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a member, epoch, kind and place (0 is the open symbol): `l2` and `largest`."""
-    import pandas as pd
-
-    rows = []
+    rows: list[Row] = []
     for epoch, group, weights, shape in shelf.trained(config.models).walk(config.epochs):
         examples = group.examples("in_domain")
         with precise("float32"):
             found = member_gradients(weights, shape, examples, limit=config.sequences)
         for places in zip(*found, strict=True):
             rows += group.label(list(places), epoch=epoch)
-    return pd.DataFrame(rows)
+    return rows
+
+
+def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+    """The rows as a table."""
+    import pandas as pd
+
+    return pd.DataFrame(measure(config, shelf))
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:

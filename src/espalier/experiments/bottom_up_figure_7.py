@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from espalier.experiments.intervals import summarise
 from espalier.experiments.models import Models, Scale, familiarity
 from espalier.experiments.shelf import DOMAINS, Shelf
+from espalier.training.learner import Row
 
 if TYPE_CHECKING:
     import pandas
@@ -35,12 +36,22 @@ class Config:
         return cls(familiarity(scale))
 
 
-def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a member, epoch and test set: `probability`, the mean over test sequences."""
-    metrics = shelf.trained(config.models).metrics()
-    kept = ["length", "setting", "rules", "seed", "epoch"]
-    rows = metrics.melt(kept, list(DOMAINS), var_name="domain", value_name="probability")
-    return rows.astype({"epoch": int})
+    names = ("length", "setting", "rules", "seed")
+    return [
+        {name: row[name] for name in names}
+        | {"epoch": int(row["epoch"]), "domain": domain, "probability": row[domain]}
+        for row in shelf.trained(config.models).metrics()
+        for domain in DOMAINS
+    ]
+
+
+def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+    """The rows as a table."""
+    import pandas as pd
+
+    return pd.DataFrame(measure(config, shelf))
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:

@@ -13,6 +13,7 @@ from espalier.experiments.intervals import summarise
 from espalier.experiments.models import Models, Scale, familiarity
 from espalier.experiments.readings import RuleReader
 from espalier.experiments.shelf import DOMAINS, Shelf
+from espalier.training.learner import Row
 
 if TYPE_CHECKING:
     import pandas
@@ -31,18 +32,23 @@ class Config:
         return cls(familiarity(scale))
 
 
-def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a member, epoch and test set: `probability`, the mean over test sequences."""
-    import pandas as pd
-
-    rows = []
+    rows: list[Row] = []
     close = config.models.corpus.close
     for epoch, group, weights, shape in shelf.trained(config.models).walk(config.models.kept):
         for domain in DOMAINS:
             reader = RuleReader.of(weights, shape, group.examples(domain), close=close)
-            values = [{"probability": p} for p in reader.close_probability([0])]
+            values: list[Row] = [{"probability": p} for p in reader.close_probability([0])]
             rows += group.label(values, epoch=epoch, domain=domain)
-    return pd.DataFrame(rows)
+    return rows
+
+
+def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+    """The rows as a table."""
+    import pandas as pd
+
+    return pd.DataFrame(measure(config, shelf))
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:

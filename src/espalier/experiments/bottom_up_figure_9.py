@@ -15,6 +15,7 @@ from espalier.experiments.intervals import summarise
 from espalier.experiments.models import Models, Scale, familiarity
 from espalier.experiments.readings import RuleReader
 from espalier.experiments.shelf import DOMAINS, Shelf
+from espalier.training.learner import Row
 
 if TYPE_CHECKING:
     import pandas
@@ -50,14 +51,12 @@ class Config:
             case "small":
                 return replace(paper, models=models, epochs=(4, 8, 12, 16))
             case "smoke":
-                return replace(paper, models=models, length=4, epochs=(1, 3))
+                return replace(paper, models=models, length=4, epochs=(1, 2))
 
 
-def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a member, epoch, test set and number of scaffold tokens in focus: `probability`."""
-    import pandas as pd
-
-    rows = []
+    rows: list[Row] = []
     close = config.models.corpus.close
     for epoch, group, weights, shape in shelf.trained(config.models).walk(config.epochs):
         if group.length != config.length:
@@ -66,9 +65,16 @@ def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
             reader = RuleReader.of(weights, shape, group.examples(domain), close=close)
             for i in range(config.length + 1):
                 found = reader.close_probability(range(i + 1))
-                values = [{"probability": p} for p in found]
+                values: list[Row] = [{"probability": p} for p in found]
                 rows += group.label(values, epoch=epoch, domain=domain, in_focus=i)
-    return pd.DataFrame(rows)
+    return rows
+
+
+def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+    """The rows as a table."""
+    import pandas as pd
+
+    return pd.DataFrame(measure(config, shelf))
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:

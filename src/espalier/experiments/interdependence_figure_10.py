@@ -3,6 +3,6 @@
 The quantity of the later paper's Figure 11.
 """
 
-from espalier.experiments.bottom_up_figure_11 import Config, draw, run, tabulate
+from espalier.experiments.bottom_up_figure_11 import Config, draw, measure, run, tabulate
 
-__all__ = ["Config", "draw", "run", "tabulate"]
+__all__ = ["Config", "draw", "measure", "run", "tabulate"]

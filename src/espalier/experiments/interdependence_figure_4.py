@@ -3,6 +3,6 @@
 The quantity of the later paper's Figure 8: a probability is the softmax of logits in both papers.
 """
 
-from espalier.experiments.bottom_up_figure_8 import Config, draw, run, tabulate
+from espalier.experiments.bottom_up_figure_8 import Config, draw, measure, run, tabulate
 
-__all__ = ["Config", "draw", "run", "tabulate"]
+__all__ = ["Config", "draw", "measure", "run", "tabulate"]

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from espalier.experiments.bottom_up_figure_10 import Config, draw_space, run, tabulate_space
+from espalier.experiments.bottom_up_figure_10 import (
+    Config,
+    draw_space,
+    measure,
+    run,
+    tabulate_space,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -25,4 +31,4 @@ def draw(rows: pandas.DataFrame) -> Figure:
     return draw_space(rows, "logits")
 
 
-__all__ = ["Config", "draw", "run", "tabulate"]
+__all__ = ["Config", "draw", "measure", "run", "tabulate"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, get_args
 
 from espalier.data.scaffold import ScaffoldConfig, Setting
@@ -70,12 +70,20 @@ class Models:
         return f"scaffolds-{digest[:10]}"
 
 
+def models_in(config: Any) -> list[Models]:
+    """Every ensemble that a config names, each once."""
+    if isinstance(config, Models):
+        return [config]
+    parts = [getattr(config, one.name) for one in fields(config)] if is_dataclass(config) else []
+    return list(dict.fromkeys(models for part in parts for models in models_in(part)))
+
+
 # Sizes below the papers', chosen so that every effect is there to be seen (docs/experiments.md).
 _SMALL_CORPUS = ScaffoldConfig(
     tokens=100_000, vocabulary=200, rules=500, scaffolds=20, copies=500, tests=200
 )
 _SMOKE_CORPUS = ScaffoldConfig(
-    tokens=3_000, vocabulary=20, rules=60, scaffolds=10, copies=20, tests=20, test_length=20
+    tokens=2_000, vocabulary=20, rules=40, scaffolds=10, copies=20, tests=20, test_length=20
 )
 
 
@@ -96,12 +104,12 @@ def familiarity(scale: Scale) -> Models:
         case "smoke":
             return Models(
                 lengths=(2, 4),
-                rules=(60,),
+                rules=(40,),
                 seeds=2,
-                kept=(1, 2, 3),
+                kept=(1, 2),
                 corpus=_SMOKE_CORPUS,
                 network=Network(hidden=12),
-                recipe=Recipe(epochs=3, batch=5, window=10, learning_rate=4.0),
+                recipe=Recipe(epochs=2, batch=5, window=10, learning_rate=4.0),
             )
 
 
@@ -115,7 +123,7 @@ def frequency(scale: Scale) -> Models:
         case "small":
             return replace(base, rules=(100, 2_000), seeds=2, kept=(16,))
         case "smoke":
-            return replace(base, rules=(20,), kept=(3,))
+            return replace(base, rules=(20,), kept=(2,))
 
 
 def checked(scale: Any) -> Scale:

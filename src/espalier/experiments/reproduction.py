@@ -12,13 +12,14 @@ import json
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, FileError
 from espalier.experiments import Experiment, load
-from espalier.experiments.models import Scale, checked
+from espalier.experiments.models import Scale, checked, models_in
 from espalier.experiments.shelf import Shelf
 from espalier.storage import write_frame
 from espalier.training.folder import RunFolder
@@ -85,7 +86,11 @@ def reproduce(
     old = _same_as_before(folder, asked)
     if old is not None and old["status"] == "finished":
         return read_reproduction(folder.path)
-    _compute(experiment, chosen, shelf=shelf or Shelf(), folder=folder, asked=asked)
+    shelf = Shelf() if shelf is None else shelf
+    manifest = describe(asked, chosen, shelf)
+    if old is not None:
+        manifest |= {"began": old["began"], "seconds": old["seconds"]}
+    _compute(experiment, chosen, shelf=shelf, folder=folder, manifest=manifest)
     return read_reproduction(folder.path)
 
 
@@ -104,20 +109,26 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
     manifest = folder.manifest()
     if manifest is None or manifest.get("kind") != KIND or manifest["status"] != "finished":
         raise ConfigError(f"{folder.path} holds no finished reproduction; make one with reproduce")
+    if not (folder.path / ROWS).exists():
+        raise FileError(f"{folder.path} lacks {ROWS}; remove the folder to compute it again")
     rows = pd.read_parquet(folder.path / ROWS)
     return Reproduction(load(manifest["name"]), folder.path, manifest, rows)
 
 
 def _compute(
-    experiment: Experiment, config: Any, *, shelf: Shelf, folder: RunFolder, asked: dict[str, Any]
+    experiment: Experiment,
+    config: Any,
+    *,
+    shelf: Shelf,
+    folder: RunFolder,
+    manifest: dict[str, Any],
 ) -> None:
     """Train what is missing, compute the rows, draw them; the manifest says how it ended."""
-    manifest = describe(asked, shelf)
     folder.write_manifest(manifest)
     began, status = time.monotonic(), "failed"
     try:
         rows = shelf.rows(experiment.run, config)
-        manifest["data"] = data_read(shelf)
+        manifest["data"] = data_read(config, shelf)
         write_frame(folder.path / ROWS, rows)
         draw_into(folder.path, experiment, rows)
         status = "finished"
@@ -147,36 +158,37 @@ def _same_as_before(folder: RunFolder, asked: dict[str, Any]) -> dict[str, Any] 
             f"{folder.path} holds a run of kind {old.get('kind')!r}, not a reproduction; "
             f"give another folder"
         )
-    before = {name: old[name] for name in asked}
-    refuse_other_config(folder, before, asked)
+    held, wanted = (f"{one['name']} ({one['scale']})" for one in (old, asked))
+    if held != wanted:
+        raise ConfigError(f"{folder.path} holds {held}, not {wanted}; give another folder")
+    refuse_other_config(folder, old["config"], asked["config"])
     return old
 
 
-def describe(asked: dict[str, Any], shelf: Shelf) -> dict[str, Any]:
+def describe(asked: dict[str, Any], config: Any, shelf: Shelf) -> dict[str, Any]:
     """The manifest of a reproduction that is about to begin."""
     manifest = describe_run(KIND, asked["config"], data={}, device=shelf.device)
     manifest["versions"] |= _versions(("pandas", "matplotlib"))
-    return manifest | asked | {"seeds": _seeds(asked["config"])}
+    seeds = max(models.seeds for models in models_in(config))
+    return manifest | asked | {"seeds": list(range(seeds))}
 
 
-def data_read(shelf: Shelf) -> dict[str, Any]:
-    """The ensembles read, each with the hash of its corpora, and one hash over all of them."""
-    found = {name: manifest["data"]["sha256"] for name, manifest in shelf.manifests().items()}
+def data_read(config: Any, shelf: Shelf) -> dict[str, Any]:
+    """The ensembles behind a config, each with the hash of its corpora, and a hash over all."""
+    found = {
+        models.name: shelf.trained(models).manifest["data"]["sha256"]
+        for models in models_in(config)
+    }
     whole = hashlib.sha256("".join(found[name] for name in sorted(found)).encode()).hexdigest()
     return {"sha256": whole, "ensembles": found}
-
-
-def _seeds(config: Any) -> list[int]:
-    """The seeds of all models that a config names."""
-    if not isinstance(config, dict):
-        return []
-    own = range(config["seeds"]) if isinstance(config.get("seeds"), int) else ()
-    return sorted({*own, *(seed for value in config.values() for seed in _seeds(value))})
 
 
 def _versions(names: Iterable[str]) -> dict[str, str]:
     """Of the packages that are installed here."""
     from importlib import metadata
 
-    there = {one.metadata["Name"].lower() for one in metadata.distributions()}
-    return {name: metadata.version(name) for name in names if name in there}
+    found = {}
+    for name in names:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +48,7 @@ class Group:
         """One test set a member."""
         return [test[domain] for test in self.tests]
 
-    def label(self, values: list[Any], **more: Any) -> list[Row]:
+    def label(self, values: Sequence[Row], **more: int | str) -> list[Row]:
         """One row a member: its length, setting, rules and seed, `more`, and its own values."""
         names = ("length", "setting", "rules", "seed")
         return [
@@ -65,11 +65,14 @@ class Trained:
     folder: RunFolder
     device: torch.device
 
-    def metrics(self) -> pandas.DataFrame:
-        """One row a member and epoch: the probability of the close symbol in both domains."""
-        import pandas as pd
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the ensemble's run says about itself."""
+        return self.folder.manifest() or {}
 
-        return pd.DataFrame(self.folder.rows())
+    def metrics(self) -> list[Row]:
+        """One row a member and epoch: the probability of the close symbol in both domains."""
+        return self.folder.rows()
 
     def at(self, epoch: int) -> tuple[Weights, Shape]:
         """All members' weights after an epoch that was kept."""
@@ -129,17 +132,10 @@ class Shelf:
         return self._trained[models]
 
     def rows(self, run: Callable[[Any, Shelf], pandas.DataFrame], config: Any) -> pandas.DataFrame:
-        """`run(config)`, computed when first asked for."""
+        """The rows of an experiment, computed when first asked for."""
         if (run, config) not in self._rows:
             self._rows[run, config] = run(config, self)
         return self._rows[run, config].copy()
-
-    def manifests(self) -> dict[str, dict[str, Any]]:
-        """What the ensembles read so far say about themselves, by the name of their folder."""
-        return {
-            trained.folder.path.name: trained.folder.manifest() or {}
-            for trained in self._trained.values()
-        }
 
 
 def _finished(folder: RunFolder, models: Models) -> bool:

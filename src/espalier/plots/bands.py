@@ -56,7 +56,9 @@ def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
     rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
     size = (2.35 * len(columns) + 1.0, 1.95 * len(rows) + 0.95)
     figure = Figure(figsize=size, layout="constrained")
-    panels: Any = figure.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
+    panels: Any = figure.subplots(
+        len(rows), len(columns), sharex="col", sharey="row", squeeze=False
+    )
     for down, row in enumerate(rows):
         some = table if row is None else table[table[facets.down] == row]
         for across, column in enumerate(columns):

@@ -1,0 +1,149 @@
+import json
+import signal
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import espalier as es
+from espalier.errors import ConfigError, FileError
+from espalier.experiments import Shelf, load, names, reproduce
+from espalier.experiments.bottom_up_figure_8 import Config
+from espalier.experiments.models import familiarity
+from espalier.experiments.reproduction import read_reproduction
+from espalier.training import Interrupted, RunFolder
+
+LABELS = {
+    "bottom-up-figure-7": ("epoch", "P(close)", "scaffold length 4", "familiar"),
+    "bottom-up-figure-8": ("epoch", "P(close | open)", "scaffold length 4", "familiar"),
+    "bottom-up-figure-9": ("k = 4", "P(close | open + i tokens)", "epoch 2", "unfamiliar"),
+    "bottom-up-figure-10": ("epoch", "DI(open, scaffold), hidden", "scaffold length 2"),
+    "bottom-up-figure-11": ("scaffold length k", "P(close | focus)", "20 rules", "open symbol"),
+    "bottom-up-figure-12": ("place in the rule", "dE(close)/dh", "scaffold length 4"),
+    "interdependence-figure-6": ("epoch", "DI(open, scaffold), logits", "familiar"),
+    "scaffold-claims": ("scaffold length k", "P(close | open) at the end", "holds"),
+}
+
+
+def words_of(figure):
+    """Everything that is written in a figure."""
+    return "\n".join(
+        text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))
+    )
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_experiment_at_the_smallest_scale(name, shelf, tmp_path):
+    found = reproduce(name, scale="smoke", out=tmp_path / "out", shelf=shelf)
+    assert {file.name for file in found.path.iterdir()} == {
+        "manifest.json", "rows.parquet", "figure.png", "figure.svg",
+    }  # fmt: skip
+    assert len(found.rows)
+    assert not found.rows.isna().any().any()
+    for label in LABELS.get(name, ()):
+        assert label in words_of(found.figure())
+    assert name in repr(found)
+    assert len(found.table())
+    manifest = json.loads((found.path / "manifest.json").read_text())
+    assert (manifest["status"], manifest["name"], manifest["scale"]) == ("finished", name, "smoke")
+    assert manifest["seeds"] == [0, 1]
+    assert len(manifest["data"]["sha256"]) == 64
+    assert {"espalier", "torch", "numpy", "pandas", "matplotlib"} <= manifest["versions"].keys()
+    assert manifest["threads"] >= 1
+
+
+def test_a_finished_one_is_read_and_not_computed(shelf, tmp_path):
+    first = reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path, shelf=shelf)
+    again = reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path, shelf=Shelf("/nowhere"))
+    assert_frame_equal(first.rows, again.rows)
+    assert first.manifest == again.manifest
+    assert_frame_equal(read_reproduction(tmp_path).to_frame(), first.rows)
+    first.save(tmp_path / "rows.csv")
+    assert len(pd.read_csv(tmp_path / "rows.csv")) == len(first.rows)
+    assert first._repr_png_().startswith(b"\x89PNG")
+    (tmp_path / "rows.parquet").unlink()
+    with pytest.raises(FileError, match=r"lacks rows\.parquet; remove the folder"):
+        reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path, shelf=shelf)
+
+
+def test_both_papers_show_one_computation(shelf):
+    for earlier, later in (("3", "7"), ("4", "8"), ("5", "9"), ("6", "10"), ("10", "11")):
+        one, other = load(f"interdependence-figure-{earlier}"), load(f"bottom-up-figure-{later}")
+        assert one.run is other.run
+        assert one.config("smoke") == other.config("smoke")
+    ten = load("bottom-up-figure-10")
+    rows = shelf.rows(ten.run, ten.config("smoke"))
+    assert not rows["hidden"].equals(rows["logits"])
+
+
+def test_measures_and_readings_are_of_the_same_members(shelf):
+    seven, nine = load("bottom-up-figure-7"), load("bottom-up-figure-9")
+    metrics = shelf.rows(seven.run, seven.config("smoke"))
+    readings = shelf.rows(nine.run, nine.config("smoke"))
+    key = ["length", "setting", "seed"]
+    eight = shelf.rows(load("bottom-up-figure-8").run, Config.at("smoke"))
+    for rows in (readings, eight):
+        assert set(map(tuple, rows[key].to_numpy())) <= set(map(tuple, metrics[key].to_numpy()))
+    # the open symbol in focus alone is Figure 8's quantity and Figure 9's first point
+    start = readings[readings["in_focus"] == 0].set_index([*key, "epoch", "domain"])["probability"]
+    same = eight.set_index([*key, "epoch", "domain"])["probability"].reindex(start.index)
+    assert start.to_numpy() == pytest.approx(same.to_numpy())
+
+
+TINY = replace(familiarity("smoke"), lengths=(2,), seeds=1)
+
+
+def test_an_interrupted_one_ends_with_the_same_numbers(tmp_path):
+    config = Config(TINY)
+
+    def stop(moment):
+        if moment.rows:
+            signal.raise_signal(signal.SIGINT)
+
+    given = {"scale": "smoke", "config": config}
+    out, runs = tmp_path / "out", tmp_path / "runs"
+    shelf = Shelf(runs, device="cpu", report=stop)
+    with pytest.raises(Interrupted, match="the same command goes on"):
+        reproduce("bottom-up-figure-8", out=out, shelf=shelf, **given)
+    assert RunFolder(out).manifest()["status"] == "interrupted"
+    assert not (out / "rows.parquet").exists()
+    with pytest.raises(ConfigError, match="no finished reproduction"):
+        read_reproduction(out)
+    steps = []
+    later = Shelf(runs, device="cpu", report=lambda moment: steps.append(moment.step))
+    found = reproduce("bottom-up-figure-8", out=out, shelf=later, **given)
+    assert min(steps) > 39  # an epoch: it went on and did not begin anew
+    whole = Shelf(tmp_path / "others", device="cpu")
+    straight = reproduce("bottom-up-figure-8", out=tmp_path / "straight", shelf=whole, **given)
+    assert_frame_equal(found.rows, straight.rows)
+    assert found.manifest["data"] == straight.manifest["data"]
+
+
+def test_what_is_not_there_or_something_else_is_refused(shelf, tmp_path):
+    with pytest.raises(ConfigError, match="no experiment 'bottom-up-figure-77'; did you mean"):
+        es.reproduce("bottom-up-figure-77")
+    with pytest.raises(ConfigError, match="no scale 'papre'; did you mean 'paper'"):
+        reproduce("bottom-up-figure-7", scale="papre", out=tmp_path, shelf=shelf)
+    out = tmp_path / "out"
+    reproduce("bottom-up-figure-7", scale="smoke", out=out, shelf=shelf)
+    with pytest.raises(ConfigError, match=r"holds bottom-up-figure-7 \(smoke\), not .* \(paper\)"):
+        reproduce("bottom-up-figure-7", scale="paper", out=out, shelf=shelf)
+    with pytest.raises(ConfigError, match=r"not bottom-up-figure-8 \(smoke\); give another"):
+        reproduce("bottom-up-figure-8", scale="smoke", out=out, shelf=shelf)
+    with pytest.raises(ConfigError, match=r"holds another run: models\.lengths\.1 4 -> None"):
+        reproduce("bottom-up-figure-7", scale="smoke", out=out, shelf=shelf, config=Config(TINY))
+    trained = shelf.trained(familiarity("smoke")).folder.path
+    with pytest.raises(ConfigError, match="of kind 'scaffold', not a reproduction"):
+        reproduce("bottom-up-figure-7", scale="smoke", out=trained, shelf=shelf)
+
+
+def test_an_ensemble_of_other_models_is_refused(tmp_path):
+    shelf = Shelf(tmp_path, device="cpu")
+    folder = shelf.trained(TINY).folder.path
+    other = replace(TINY, seeds=2)
+    folder.rename(tmp_path / other.name)
+    with pytest.raises(ConfigError, match="holds another run"):
+        Shelf(tmp_path, device="cpu").trained(other)
+    with pytest.raises(ConfigError, match=r"epoch 9 of .* was not kept"):
+        Shelf(tmp_path / "new", device="cpu").trained(TINY).at(9)
