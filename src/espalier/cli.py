@@ -7,7 +7,7 @@ import sys
 
 from cyclopts import App
 
-from espalier.commands import programs, training
+from espalier.commands import decomposition, programs, training
 from espalier.commands.demo import demo_command
 from espalier.commands.doctor import doctor_command
 from espalier.errors import EspalierError
@@ -27,6 +27,7 @@ app.command(programs.verify_command, name="verify")
 app.command(demo_command, name="demo")
 app.command(doctor_command, name="doctor")
 training.register(app)
+decomposition.register(app)
 
 
 def main() -> None:

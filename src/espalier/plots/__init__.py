@@ -1,7 +1,15 @@
 """Figures: a value in, a matplotlib figure out. Nothing is shown or saved on the way."""
 
 from espalier.plots.learning import draw_learning
+from espalier.plots.pairs import draw_pairs, draw_parts
 from espalier.plots.traces import draw_trace, save_figure
 from espalier.plots.weights import draw_weights
 
-__all__ = ["draw_learning", "draw_trace", "draw_weights", "save_figure"]
+__all__ = [
+    "draw_learning",
+    "draw_pairs",
+    "draw_parts",
+    "draw_trace",
+    "draw_weights",
+    "save_figure",
+]
