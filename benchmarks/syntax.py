@@ -91,7 +91,12 @@ def run(args: argparse.Namespace) -> None:
     model = load_language_model(small.file(chosen), member=chosen["member"])
     save_language_model(model, args.out / "english.safetensors", dtype=torch.float16)
     facts = {"wikitext": paper.facts(best), "english": small.facts(chosen)}
-    facts |= {"against_cpu": agreement, "treebank": bank.digest, "sentences": len(bank), "pairs": bank.pairs}
+    facts |= {
+        "against_cpu": agreement,
+        "treebank": bank.digest,
+        "sentences": len(bank),
+        "pairs": bank.pairs,
+    }
     facts |= {"device": name_of(device), "torch": torch.__version__}
     facts |= {"seconds": round(time.monotonic() - began, 1)}
     (args.out / "manifest.json").write_text(json.dumps(facts, indent=1) + "\n")
@@ -154,7 +159,9 @@ class Training:
     def moments(self, best: dict) -> list[Path]:
         """The checkpoints that are taken apart, in the order of training."""
         names = [f"step-{step}" for step in EARLY]
-        names += [f"epoch-{e}" for e in sorted({*EPOCHS, round(best["epoch"])}) if e <= best["epoch"]]
+        names += [
+            f"epoch-{e}" for e in sorted({*EPOCHS, round(best["epoch"])}) if e <= best["epoch"]
+        ]
         files = [self.folder.path / f"{name}.safetensors" for name in names]
         return [file for file in files if file.exists()]
 

@@ -70,9 +70,7 @@ def crosses(edges):
 def conllu(sentence, *, name="s"):
     """The sentence as CoNLL-U lines."""
     rows = [f"# sent_id = {name}"]
-    parts = zip(
-        sentence.words, sentence.tags, sentence.heads, sentence.relations, strict=True
-    )
+    parts = zip(sentence.words, sentence.tags, sentence.heads, sentence.relations, strict=True)
     for place, (word, tag, head, relation) in enumerate(parts):
         columns = [place + 1, word, word, tag, "_", "_", head + 1, relation, "_", "_"]
         rows.append("\t".join(map(str, columns)))

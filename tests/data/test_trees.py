@@ -1,9 +1,9 @@
 import numpy as np
 from hypothesis import given
 from numpy.testing import assert_array_equal
+from tests.treebanks import banks, heads, slow_distances
 
 from espalier.data.trees import flat_distances, pair_starts, tree_distances
-from tests.treebanks import banks, heads, slow_distances
 
 
 @given(heads(most=12))
@@ -18,8 +18,6 @@ def test_a_long_chain():
 
 @given(banks())
 def test_flat_distances_lie_sentence_by_sentence(bank):
-    expected = [
-        slow_distances(one.heads)[np.triu_indices(len(one), 1)] for one in bank
-    ]
+    expected = [slow_distances(one.heads)[np.triu_indices(len(one), 1)] for one in bank]
     assert_array_equal(flat_distances(bank), np.concatenate(expected))
     assert pair_starts(bank.lengths)[-1] == bank.pairs

@@ -42,21 +42,19 @@ def read_conllu(path: str | os.PathLike[str]) -> Iterator[Parsed]:
 
 def parse_conllu(lines: Iterable[str], origin: str = "the text") -> Iterator[Parsed]:
     """The sentences in these lines; `origin` is what errors call them."""
-    import pyconll
     from pyconll.exception import ParseError
+    from pyconll.load import iter_from_resource
 
     counted = _Counted(lines, origin)
     try:
-        for number, sentence in enumerate(pyconll.iter_from_resource(counted)):
+        for number, sentence in enumerate(iter_from_resource(counted)):
             tokens = list(zip(sentence, counted.taken(), strict=True))
             if tokens:
                 yield _Checked(tokens, origin).sentence(sentence.id or f"{number + 1}")
     except ParseError as error:
         start = min(counted.taken(), default=counted.line)
         reason = error.__cause__ or error
-        raise DataError(
-            f"{origin}, the sentence at line {start}: not CoNLL-U: {reason}"
-        ) from error
+        raise DataError(f"{origin}, the sentence at line {start}: not CoNLL-U: {reason}") from error
 
 
 class _Counted:
@@ -68,7 +66,8 @@ class _Counted:
         self.line = 0
 
     def __iter__(self) -> Iterator[str]:
-        for self.line, line in enumerate(self._lines, start=1):
+        for line in self._lines:
+            self.line += 1
             if line.strip() and not line.startswith("#"):
                 self._tokens.append(self.line)
                 columns = line.rstrip("\n").count("\t") + 1
@@ -102,7 +101,8 @@ class _Checked:
                 raise self._wrong(line, f"word {token.id!r} stands where {place + 1} is due")
             if token.upos not in TAGS:
                 raise self._wrong(
-                    line, f"{token.upos!r} is no universal part of speech; {nearest(token.upos, TAGS)}"
+                    line,
+                    f"{token.upos!r} is no universal part of speech; {nearest(token.upos, TAGS)}",
                 )
         heads = [self._head(token, line) for token, line in self._numbered()]
         self._check_tree(heads)

@@ -152,7 +152,7 @@ class Treebank:
         )
 
     def sample(self, count: int, *, seed: int = 0) -> Treebank:
-        """So many sentences drawn without replacement, in their order; all, where there are fewer."""
+        """So many sentences drawn without replacement, in their order; all if there are fewer."""
         if count >= len(self):
             return self
         drawn = np.random.default_rng(seed).choice(len(self), size=count, replace=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -37,15 +36,16 @@ class TreePairs:
     @property
     def distance(self) -> Int[Array, " P"]:
         """r - l: 1 for neighbours."""
-        return self.right - self.left
+        apart: Int[Array, " P"] = self.right - self.left
+        return apart
 
     @property
     def classes(self) -> Int[Array, " P"]:
         """Places in CLASSES."""
         left, right = (_OF_TAG[self.bank.tags[side]] for side in (self.left, self.right))
         same = np.where(left == right, left, 2)
-        found: Any = np.where((left == 3) | (right == 3), 3, same)
-        return found.astype(np.int8)
+        found: Int[Array, " P"] = np.where((left == 3) | (right == 3), 3, same).astype(np.int8)
+        return found
 
     @property
     def relation(self) -> Int[Array, " P"]:
@@ -54,7 +54,9 @@ class TreePairs:
         heads, labels = self.bank.heads, self.bank.relations.ids
         down = heads[self.right] == self.left - start
         up = heads[self.left] == self.right - start
-        found: Any = np.where(down, labels[self.right], np.where(up, labels[self.left], -1))
+        found: Int[Array, " P"] = np.where(
+            down, labels[self.right], np.where(up, labels[self.left], -1)
+        )
         return found
 
     def where(self, chosen: Bool[Array, " P"]) -> TreePairs:

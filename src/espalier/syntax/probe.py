@@ -43,7 +43,9 @@ class Attachment:
 
     def interval(self) -> tuple[float, float]:
         """95%, sentences drawn anew."""
-        bounds = bootstrap_means(self.found[:, None].astype(float), self.edges[:, None].astype(float))
+        bounds = bootstrap_means(
+            self.found[:, None].astype(float), self.edges[:, None].astype(float)
+        )
         return float(bounds.low[0]), float(bounds.high[0])
 
 
@@ -57,7 +59,7 @@ class _Group:
 
     @property
     def size(self) -> int:
-        return self.places.shape[1]
+        return int(self.places.shape[1])
 
 
 def attachment(
@@ -93,7 +95,8 @@ def baselines(bank: Treebank, *, seed: int = 0) -> dict[str, Attachment]:
         return _shared(group, np.broadcast_to(edges, (len(group.sentences), *edges.shape)))
 
     def uniform(group: _Group) -> Float[Array, " B"]:
-        return np.triu(group.gold).sum(axis=(1, 2)) * (2 / group.size)
+        edges: Float[Array, " B"] = np.triu(group.gold).sum(axis=(1, 2)) * (2 / group.size)
+        return edges
 
     def noncrossing(group: _Group) -> Float[Array, " B"]:
         weights = rng.random(group.gold.shape)

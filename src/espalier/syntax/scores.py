@@ -30,7 +30,8 @@ class Scores:
 def encode_words(model: LanguageModel, bank: Treebank) -> Int[Array, " W"]:
     """The model's number for every word, <unk> for those outside its vocabulary; case is kept."""
     numbers = np.array(vocabulary_of(model).encode(bank.words.names).ids, dtype=np.int64)
-    return numbers[bank.words.ids]
+    found: Int[Array, " W"] = numbers[bank.words.ids]
+    return found
 
 
 def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = None) -> Scores:
@@ -45,9 +46,7 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
 
 
 @torch.no_grad()
-def surprisals(
-    model: LanguageModel, bank: Treebank, *, at_once: int = 2048
-) -> Float[Array, " W"]:
+def surprisals(model: LanguageModel, bank: Treebank, *, at_once: int = 2048) -> Float[Array, " W"]:
     """-log P(word | the words before it), in nats; NaN for the first, which nothing precedes."""
     numbers = torch.from_numpy(encode_words(model, bank)).to(model.encoder.weight.device)
     found = np.full(len(numbers), np.nan, dtype=np.float32)
