@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.treebanks import banks, conllu, sentences
 
 from espalier.data.conllu import parse_conllu, treebank
 from espalier.data.treebank import ROOT, Treebank, load_treebank
 from espalier.errors import DataError, FileError
+from treebanks import banks, conllu, sentences
 
 GOOD = """\
 # sent_id = one

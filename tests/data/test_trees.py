@@ -1,9 +1,9 @@
 import numpy as np
 from hypothesis import given
 from numpy.testing import assert_array_equal
-from tests.treebanks import banks, heads, slow_distances
 
 from espalier.data.trees import flat_distances, pair_starts, tree_distances
+from treebanks import banks, heads, slow_distances
 
 
 @given(heads(most=12))

@@ -54,9 +54,8 @@ class TreePairs:
         heads, labels = self.bank.heads, self.bank.relations.ids
         down = heads[self.right] == self.left - start
         up = heads[self.left] == self.right - start
-        found: Int[Array, " P"] = np.where(
-            down, labels[self.right], np.where(up, labels[self.left], -1)
-        )
+        upward = np.where(up, labels[self.left], -1)
+        found: Int[Array, " P"] = np.where(down, labels[self.right], upward)
         return found
 
     def where(self, chosen: Bool[Array, " P"]) -> TreePairs:

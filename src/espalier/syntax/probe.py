@@ -70,10 +70,10 @@ def attachment(
 
     def grow(group: _Group) -> Float[Array, " B"]:
         low, high = np.triu_indices(group.size, 1)
-        l, r = group.places[:, low], group.places[:, high]
-        n = lengths[group.sentences][:, None]
-        flat = starts[group.sentences][:, None] + l * (2 * n - l - 1) // 2 + (r - l - 1)
-        weights = np.zeros((len(l), group.size, group.size))
+        left, right = group.places[:, low], group.places[:, high]
+        before = left * (2 * lengths[group.sentences][:, None] - left - 1) // 2
+        flat = starts[group.sentences][:, None] + before + (right - left - 1)
+        weights = np.zeros((len(flat), group.size, group.size))
         weights[:, low, high] = weights[:, high, low] = values[flat]
         # a pair without a DI is the last to be linked
         return _shared(group, GROW[shape](np.nan_to_num(weights, nan=-1e9)))

@@ -1,4 +1,4 @@
-"""Mean DI by sequential distance (Figure 3), and within it by tree distance and class (Figure 4)."""
+"""Mean DI by sequential distance (Figure 3); within it, by tree distance and class (Figure 4)."""
 
 from __future__ import annotations
 
@@ -69,6 +69,6 @@ def _means(
     means = bootstrap_means(sums, counts)
     cases = counts.sum(axis=0).astype(int)
     return [
-        (int(cell), {"mean": float(m), "low": float(l), "high": float(h), "cases": int(n)})
-        for cell, m, l, h, n in zip(kept, *means, cases, strict=True)
+        (int(cell), {"mean": float(mean), "low": float(low), "high": float(high), "cases": int(n)})
+        for cell, mean, low, high, n in zip(kept, *means, cases, strict=True)
     ]
