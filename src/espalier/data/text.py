@@ -39,6 +39,11 @@ class TextCorpus:
     unknown: dict[str, int]  # words of each part that became <unk>
 
     @property
+    def counts(self) -> tuple[int, ...]:
+        """How often each word occurs in the training text."""
+        return tuple(np.bincount(self.train, minlength=len(self.words)).tolist())
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the three streams."""
         whole = hashlib.sha256()

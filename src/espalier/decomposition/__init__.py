@@ -7,18 +7,16 @@ from espalier.decomposition.allocations import (
     Murdoch,
     Papers,
 )
+from espalier.decomposition.corpus import PairBlock, interdependence_corpus
 from espalier.decomposition.decompose import (
     Batch,
     decompose,
     decompose_batch,
     decompose_many,
 )
-from espalier.decomposition.interdependence import (
-    Dependence,
-    Interactions,
-    interact_batch,
-    interdependence,
-)
+from espalier.decomposition.dependence import Dependence, Interactions, interact_batch
+from espalier.decomposition.interdependence import interdependence
+from espalier.decomposition.pairs import Pairs
 from espalier.decomposition.parts import Parts
 from espalier.decomposition.recursion import Layer, layers_of, propagate, stacked_layers
 
@@ -31,6 +29,8 @@ __all__ = [
     "Interactions",
     "Layer",
     "Murdoch",
+    "PairBlock",
+    "Pairs",
     "Papers",
     "Parts",
     "decompose",
@@ -38,6 +38,7 @@ __all__ = [
     "decompose_many",
     "interact_batch",
     "interdependence",
+    "interdependence_corpus",
     "layers_of",
     "propagate",
     "stacked_layers",

@@ -55,7 +55,7 @@ def decompose_many(
     read = [read_sentence(model, tokens) for tokens in sentences]
     sets = [read_set(places, len(one), "focus") for places, one in zip(focus, read, strict=True)]
     found: dict[int, Parts] = {}
-    for rows in _batches([len(one) for one in read], model.shape.hidden):
+    for rows in batches([len(one) for one in read], model.shape.hidden):
         tokens = pad(model, [read[row] for row in rows])
         focused = mark([sets[row] for row in rows], tokens.shape, tokens.device)
         before = None if state is None else (state[0][:, rows], state[1][:, rows])
@@ -100,7 +100,7 @@ def decompose_batch(
     return Batch(*halves, model.states(tokens, state).hidden[-1])
 
 
-def _batches(lengths: Sequence[int], hidden: int) -> list[list[int]]:
+def batches(lengths: Sequence[int], hidden: int) -> list[list[int]]:
     """Rows to compute together: of similar length, and no more than fit."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batches: list[list[int]] = []

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from espalier.errors import DataError, ModelError
 from espalier.nets.lstm import LanguageModel
+from espalier.nets.vocabulary import Encoded
 
 Words = str | Sequence[str | int] | Tensor
 
@@ -20,7 +21,7 @@ Words = str | Sequence[str | int] | Tensor
 class Sentence:
     """A sentence as the model reads it, and as people do."""
 
-    ids: Int[Tensor, " N"]
+    ids: tuple[int, ...]
     words: tuple[str, ...]
     unknown: int
 
@@ -44,21 +45,37 @@ def check_model(model: object) -> LanguageModel:
 
 def read_sentence(model: LanguageModel, tokens: Words) -> Sentence:
     """The sentence in numbers and words; a string is split at white space."""
-    if isinstance(tokens, str):
-        tokens = tokens.split()
-    elif isinstance(tokens, Tensor):
-        if tokens.ndim != 1:
-            raise DataError(f"tokens have {tokens.ndim} axes; one sentence has one: its words")
-        tokens = tokens.tolist()
-    if len(tokens) == 0:
+    tokens = as_tokens(tokens)
+    if not tokens:
         raise DataError("the sentence is empty: there is nothing to decompose; give it words")
-    ids, unknown = model.encode(tokens)
+    encoded = encode(model, tokens)
     known = model.vocabulary
     words = (
-        token if isinstance(token, str) else known.words[token] if known else str(token)
-        for token in (t if isinstance(t, str) else operator.index(t) for t in tokens)
+        token if isinstance(token, str) else known.words[number] if known else str(number)
+        for token, number in zip(tokens, encoded.ids, strict=True)
     )
-    return Sentence(ids, tuple(words), unknown)
+    return Sentence(encoded.ids, tuple(words), encoded.unknown)
+
+
+def as_tokens(tokens: Words) -> Sequence[str | int]:
+    """Words or numbers; a string is split at white space."""
+    if isinstance(tokens, str):
+        return tokens.split()
+    if isinstance(tokens, Tensor):
+        if tokens.ndim != 1:
+            raise DataError(f"tokens have {tokens.ndim} axes; one sentence has one: its words")
+        return [int(token) for token in tokens.tolist()]
+    return tokens if isinstance(tokens, list | tuple) else list(tokens)
+
+
+def encode(model: LanguageModel, tokens: Sequence[str | int]) -> Encoded:
+    """The numbers of words or of numbers already, and how many words were not known."""
+    if model.vocabulary is not None:
+        return model.vocabulary.encode(tokens)
+    ids = [-1 if isinstance(token, str) else operator.index(token) for token in tokens]
+    if min(ids) < 0 or max(ids) >= model.shape.vocabulary_size:
+        model.encode(tokens)  # which says what is wrong with them
+    return Encoded(tuple(ids), 0)
 
 
 def read_set(places: Iterable[int], length: int, name: str) -> tuple[int, ...]:
@@ -110,7 +127,7 @@ def pad(model: LanguageModel, sentences: Sequence[Sentence]) -> Int[Tensor, "B N
     longest = max(map(len, sentences))
     rows = model.encoder.weight.new_zeros((len(sentences), longest), dtype=torch.long)
     for row, sentence in zip(rows, sentences, strict=True):
-        row[: len(sentence)] = sentence.ids
+        row[: len(sentence)] = torch.tensor(sentence.ids)
     return rows
 
 

@@ -1,77 +1,43 @@
-"""Decompositional interdependence: how far two sets of words cannot be told apart.
-
-DI_t(A, B) = || x_{A∪B} - (x_A + x_B) || / || x_{A∪B} ||, where x is what the set contributes to the
-hidden state (2020) or to the logits (the earlier paper) after step t (eq. 2).
-"""
+"""`interdependence`: of two sets of words, or of every two words of a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, get_args
+from typing import overload
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation, Papers
-from espalier.decomposition.inputs import (
-    Words,
-    check_disjoint,
-    check_model,
-    mark,
-    read_sentence,
-    read_set,
-    read_step,
+from espalier.decomposition.decompose import batches
+from espalier.decomposition.dependence import (
+    Dependence,
+    Space,
+    check_space,
+    depend,
+    interact_batch,
 )
-from espalier.decomposition.recursion import layers_of, propagate
-from espalier.errors import ConfigError, nearest
-from espalier.nets.lstm import LanguageModel, State
-
-Space = Literal["hidden", "logits"]
-
-
-class Dependence(float):
-    """DI of two sets of words: a number that knows what it was made of. NaN: undefined.
-
-    `joint` is what both sets contribute together, `interaction` by how much that is not the sum of
-    what each contributes; both are vectors of the space asked for.
-    """
-
-    words: tuple[str, ...]
-    a: tuple[int, ...]
-    b: tuple[int, ...]
-    at: int
-    space: Space
-    joint: Tensor
-    interaction: Tensor
-    unknown: int
-
-    @property
-    def undefined(self) -> int:
-        """1 where the sets contribute nothing together, so that there is no ratio; else 0."""
-        return int(self != self)
-
-    def __repr__(self) -> str:
-        a, b = (" ".join(self.words[place] for place in some) for some in (self.a, self.b))
-        after = f"after {self.words[self.at]!r} ({self.at}), {self.space}"
-        note = f", {self.unknown} unknown" if self.unknown else ""
-        return f"DI({a!r}, {b!r}) = {float(self):.4f}   {after}{note}"
-
-    __str__ = __repr__
+from espalier.decomposition.engine import Engine
+from espalier.decomposition.inputs import Sentence, Words, check_model, mark, pad, read_sentence
+from espalier.decomposition.pairs import Pairs
+from espalier.errors import DataError
+from espalier.nets.lstm import LanguageModel
 
 
-class Interactions(NamedTuple):
-    """For each row: what both sets contribute together, and by how much that is not their sum."""
+@overload
+def interdependence(
+    model: LanguageModel,
+    tokens: Words,
+    *,
+    a: None = None,
+    b: None = None,
+    at: None = None,
+    space: Space = "hidden",
+    allocation: Allocation = ...,
+) -> Pairs: ...
 
-    joint: Float[Tensor, "B H"]
-    interaction: Float[Tensor, "B H"]
 
-    def ratios(self, model: LanguageModel, space: Space = "hidden") -> Float[Tensor, " B"]:
-        """DI of each row; NaN where nothing is contributed together."""
-        apart, size = (norms(part, model, space) for part in (self.interaction, self.joint))
-        return ratio(apart, size)
-
-
+@overload
 def interdependence(
     model: LanguageModel,
     tokens: Words,
@@ -80,76 +46,57 @@ def interdependence(
     b: Iterable[int],
     at: int | None = None,
     space: Space = "hidden",
+    allocation: Allocation = ...,
+) -> Dependence: ...
+
+
+def interdependence(
+    model: LanguageModel,
+    tokens: Words,
+    *,
+    a: Iterable[int] | None = None,
+    b: Iterable[int] | None = None,
+    at: int | None = None,
+    space: Space = "hidden",
     allocation: Allocation = Papers(),  # noqa: B008
-) -> Dependence:
-    """DI of any two disjoint sets of words, read after step `at`: their last word by default."""
+) -> Pairs | Dependence:
+    """DI of two disjoint sets of words `a` and `b`, or without them of every two words.
+
+    It is read after step `at`, by default the last word of both sets, from the hidden state or,
+    as in the earlier paper, from the logits.
+    """
+    if a is not None and b is not None:
+        return depend(model, tokens, a=a, b=b, at=at, space=space, allocation=allocation)
+    if a is not None or b is not None or at is not None:
+        given = [name for name, value in (("a", a), ("b", b), ("at", at)) if value is not None]
+        raise DataError(
+            f"{' and '.join(given)} without {'b' if a is not None else 'a'}: give two sets of "
+            f"words, a= and b=, or neither for every two words"
+        )
     model, space = check_model(model), check_space(space)
     sentence = read_sentence(model, tokens)
-    first, second = (read_set(s, len(sentence), n) for s, n in zip((a, b), "ab", strict=True))
-    check_disjoint(first, second)
-    step = read_step(at, first + second, len(sentence))
-    rows = sentence.ids[None]
-    marked = [mark([some], rows.shape, rows.device) for some in (first, second)]
-    when = torch.tensor([step], device=rows.device)
-    found = interact_batch(model, rows, (marked[0], marked[1]), at=when, allocation=allocation)
-    result = Dependence(found.ratios(model, space))
-    result.words, result.a, result.b, result.at = sentence.words, first, second, step
-    result.space, result.unknown = space, sentence.unknown
-    result.joint, result.interaction = (in_space(part[0], model, space) for part in found)
-    return result
+    match allocation:
+        case Papers():
+            values = Engine(model, space=space).pairs([sentence.ids])[0].cpu().numpy()
+        case _:
+            values = _by_definition(model, sentence, space, allocation)
+    return Pairs(sentence.words, sentence.ids, values, space, sentence.unknown, model, allocation)
 
 
-def check_space(space: Space) -> Space:
-    """The space, if there is one of that name."""
-    if space not in get_args(Space):
-        raise ConfigError(f"there is no space {space!r}; {nearest(space, get_args(Space))}")
-    return space
-
-
-@torch.no_grad()
-def interact_batch(
-    model: LanguageModel,
-    tokens: Int[Tensor, "B N"],
-    sets: tuple[Bool[Tensor, "B N"], Bool[Tensor, "B N"]],
-    *,
-    at: Int[Tensor, " B"],
-    allocation: Allocation = Papers(),  # noqa: B008
-    state: State | None = None,
-) -> Interactions:
-    """Tensors in, tensors out, nothing checked: each row's two sets, read after its step `at`."""
-    a, b = sets
-    inputs, last = model.encoder(tokens), int(at.max()) + 1
-    focus = torch.cat([a, b, a | b])
-    before = None if state is None else (state[0].repeat(1, 3, 1), state[1].repeat(1, 3, 1))
-    relevant, _ = propagate(
-        layers_of(model),
-        inputs[:, :last].repeat(3, 1, 1),
-        focus[:, :last],
-        allocation=allocation,
-        state=before,
-    )
-    read = relevant[torch.arange(len(focus), device=at.device), at.repeat(3)]
-    first, second, joint = read.chunk(3)
-    return Interactions(joint, joint - (first + second))
-
-
-def norms(
-    vectors: Float[Tensor, "*R H"], model: LanguageModel, space: Space
-) -> Float[Tensor, "*R"]:
-    """The length of each vector, or of its logits."""
-    lengths: Tensor = torch.linalg.vector_norm(in_space(vectors, model, space), dim=-1)
-    return lengths
-
-
-def in_space(vectors: Float[Tensor, "*R H"], model: LanguageModel, space: Space) -> Tensor:
-    """The vectors themselves, or their logits."""
-    match space:
-        case "hidden":
-            return vectors
-        case "logits":
-            return vectors @ model.decoder.weight.detach().T
-
-
-def ratio(apart: Tensor, size: Tensor) -> Tensor:
-    """apart / size, NaN where `size` is zero."""
-    return torch.where(size > 0, apart / torch.where(size > 0, size, 1.0), torch.nan)
+def _by_definition(
+    model: LanguageModel, sentence: Sentence, space: Space, allocation: Allocation
+) -> np.ndarray[tuple[int, int], np.dtype[np.floating]]:
+    """Every pair by three decompositions of its own, for allocations that have no short cut."""
+    count = len(sentence)
+    values = np.full((count, count), np.nan)
+    left, right = np.triu_indices(count, 1)
+    for some in batches([count] * len(left), 3 * model.shape.hidden):
+        tokens = pad(model, [sentence] * len(some))
+        a, b = (
+            mark([[place] for place in places[some]], tokens.shape, tokens.device)
+            for places in (left, right)
+        )
+        at = torch.tensor(right[some], device=tokens.device)
+        found = interact_batch(model, tokens, (a, b), at=at, allocation=allocation)
+        values[left[some], right[some]] = found.ratios(model, space).cpu().numpy()
+    return values

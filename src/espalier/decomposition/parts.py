@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -13,10 +15,11 @@ from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation
 from espalier.nets.lstm import LanguageModel
-from espalier.storage import write_frame
+from espalier.storage import write_frame, write_text
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
 Part = Literal["relevant", "irrelevant", "hidden"]
 
@@ -70,9 +73,39 @@ class Parts:
             }
         )
 
+    def plot(self) -> Figure:
+        """The sizes of both parts along the sentence (`espalier.plots.draw_parts`)."""
+        # Figures are drawn a room above this one, so they are fetched when asked for.
+        figure: Figure = import_module("espalier.plots").draw_parts(self)
+        return figure
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as .csv, .parquet or .json."""
-        write_frame(path, self.to_frame())
+        """Write a table (.csv, .parquet, .json), a figure (.png, .svg, .pdf) or a page (.html)."""
+        match Path(path).suffix.lower():
+            case ".html" | ".htm":
+                write_text(path, self.to_html())
+            case ".png" | ".svg" | ".pdf":
+                import_module("espalier.plots").save_figure(self.plot(), path)
+            case _:
+                write_frame(path, self.to_frame())
+
+    def to_html(self) -> str:
+        """One self-contained page."""
+        from espalier.decomposition.page import parts_page
+
+        return parts_page(self)
+
+    def __str__(self) -> str:
+        from espalier.decomposition.rendering import parts_text
+
+        return parts_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from espalier.decomposition.page import parts_fragment
+
+        return parts_fragment(self)
 
 
 @torch.no_grad()

@@ -153,11 +153,11 @@ def language_model(
     embedding: int | None = None,
     tied: bool = False,
     dropout: float = 0.0,
-    words: Sequence[str] | None = None,
+    words: Sequence[str] | Vocabulary | None = None,
 ) -> LanguageModel:
     """A new language model; the seed decides its weights, whatever was drawn before."""
     shape = Shape(vocabulary_size, hidden, layers, embedding, tied, dropout)
-    vocabulary = None if words is None else Vocabulary(tuple(words))
+    vocabulary = None if words is None else Vocabulary.of(words)
     return initialise(LanguageModel(shape, vocabulary=vocabulary), seed)
 
 

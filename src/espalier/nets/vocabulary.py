@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,17 +22,43 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Distinct words in a fixed order; a word's number is its place."""
+    """Distinct words in a fixed order; a word's number is its place.
+
+    `counts` says how often each occurs in the text that the model was trained on, where known.
+    """
 
     words: tuple[str, ...]
+    counts: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.counts is not None and len(self.counts) != len(self.words):
+            raise ModelError(
+                f"{len(self.words)} words have {len(self.counts)} counts; give one to each"
+            )
         if len(set(self.words)) != len(self.words):
             twice = next(word for word in self.words if self.words.count(word) > 1)
             raise ModelError(f"the vocabulary holds {twice!r} twice; words must be distinct")
 
     def __len__(self) -> int:
         return len(self.words)
+
+    @classmethod
+    def of(cls, words: Sequence[str] | Vocabulary) -> Vocabulary:
+        """The words themselves, or a vocabulary as it is."""
+        return words if isinstance(words, Vocabulary) else cls(tuple(words))
+
+    def to_metadata(self) -> dict[str, str]:
+        """As stored beside the weights."""
+        found = {"words": json.dumps(self.words)}
+        return found if self.counts is None else found | {"counts": json.dumps(self.counts)}
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, str]) -> Vocabulary | None:
+        """What `to_metadata` stored; None where there are no words."""
+        if "words" not in metadata:
+            return None
+        counts = tuple(json.loads(metadata["counts"])) if "counts" in metadata else None
+        return cls(tuple(json.loads(metadata["words"])), counts)
 
     @cached_property
     def index(self) -> dict[str, int]:

@@ -127,7 +127,7 @@ class Alone:
         tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in named.items()}
         metadata = {"shape": json.dumps(self.model.shape.to_dict())}
         if self.model.vocabulary is not None:
-            metadata["words"] = json.dumps(self.model.vocabulary.words)
+            metadata |= self.model.vocabulary.to_metadata()
         return Snapshot(tensors, metadata)
 
     def _drawn_from(self) -> list[Tensor]:

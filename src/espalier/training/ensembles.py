@@ -130,7 +130,7 @@ class Ensemble:
         if self.dropout is not None:
             metadata["dropout"] = json.dumps(self.dropout.tolist())
         if self.vocabulary is not None:
-            metadata["words"] = json.dumps(self.vocabulary.words)
+            metadata |= self.vocabulary.to_metadata()
         return Snapshot(tensors, metadata)
 
     def models(self) -> list[LanguageModel]:

@@ -12,6 +12,7 @@ from espalier.data.batches import fold
 from espalier.data.text import TextCorpus, text_corpus
 from espalier.errors import ConfigError
 from espalier.nets.lstm import language_model
+from espalier.nets.vocabulary import Vocabulary
 from espalier.training.alone import Alone
 from espalier.training.devices import choose_device
 from espalier.training.ensembles import Ensemble, Member
@@ -76,7 +77,10 @@ def train_text(
 def text_learner(run: TextRun, corpus: TextCorpus, *, device: torch.device) -> Alone | Ensemble:
     """The learner of this run at its first step."""
     model = language_model(
-        vocabulary_size=len(corpus.words), words=corpus.words, seed=run.seed, **asdict(run.network)
+        vocabulary_size=len(corpus.words),
+        words=Vocabulary(corpus.words, corpus.counts),
+        seed=run.seed,
+        **asdict(run.network),
     )
     folded = fold(corpus.train, batch=run.recipe.batch, window=run.recipe.window)
     stream = torch.from_numpy(folded)

@@ -1,0 +1,179 @@
+"""`espalier decompose` and `interdependence`: a trained model and a sentence in, a picture out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from espalier.commands.show import console
+from espalier.errors import ConfigError
+
+if TYPE_CHECKING:
+    from espalier.decomposition import Pairs, Parts
+    from espalier.decomposition.allocations import Allocation
+    from espalier.nets import LanguageModel
+
+Model = Annotated[
+    Path, Parameter(name=["--model", "-m"], help="A checkpoint, or a run: its last one.")
+]
+Words = Annotated[str, Parameter(help="The sentence, as one argument or many.")]
+Member = Annotated[str | None, Parameter(help="Which model of an ensemble's checkpoint.")]
+Output = Annotated[
+    Path | None,
+    Parameter(
+        name=["--output", "-o"],
+        help="Write .png, .svg, .pdf, .html, .csv, .parquet or .json, by the suffix.",
+    ),
+]
+Places = Annotated[
+    list[int] | None, Parameter(negative="", consume_multiple=True, help="Places of words, from 0.")
+]
+AllocationName = Literal["papers", "murdoch", "as-printed"]
+
+
+def register(app: App) -> None:
+    """Add the verbs to a command line."""
+    app.command(decompose_command, name="decompose")
+    app.command(interdependence_command, name="interdependence")
+
+
+def decompose_command(
+    *sentence: Words,
+    model: Model,
+    focus: Annotated[
+        list[int], Parameter(negative="", consume_multiple=True, help="Places of words, from 0.")
+    ],
+    allocation: AllocationName = "papers",
+    top: int = 5,
+    member: Member = None,
+    output: Output = None,
+) -> None:
+    """Split the state after each word into what the words in focus contribute, and the rest.
+
+    Parameters
+    ----------
+    allocation
+        Which products of parts count as relevant.
+    top
+        How many of the next words that the focus alone predicts are shown.
+    """
+    from espalier.decomposition import decompose
+
+    words, loaded = " ".join(sentence).split(), _load(model, member)
+    parts = decompose(
+        loaded, _tokens(loaded, words), focus=focus, allocation=_allocation(allocation)
+    )
+    if _written(parts, output):
+        return
+    console().print(str(parts), highlight=False, markup=False)
+    if top > 0:
+        found = _predicted(parts, top)
+        console().print(f"predicted by the focus alone: {found}", highlight=False, markup=False)
+
+
+def interdependence_command(
+    *sentence: Words,
+    model: Model,
+    a: Places = None,
+    b: Places = None,
+    at: int | None = None,
+    space: Literal["hidden", "logits"] = "hidden",
+    member: Member = None,
+    output: Output = None,
+) -> None:
+    """How far words cannot be told apart: every two of them, or the sets --a and --b.
+
+    Parameters
+    ----------
+    at
+        Read after this word; by default the last of both sets.
+    space
+        Compare hidden states, or logits as the earlier paper did.
+    """
+    from espalier.decomposition import interdependence
+    from espalier.decomposition.dependence import depend
+
+    words, loaded = " ".join(sentence).split(), _load(model, member)
+    tokens = _tokens(loaded, words)
+    if a is None and b is None and at is None:
+        pairs = interdependence(loaded, tokens, space=space)
+        if not _written(pairs, output):
+            _show_pairs(pairs)
+        return
+    if output is not None:
+        raise ConfigError(
+            "--output is for every two words; two sets have one number, which is shown"
+        )
+    found = depend(loaded, tokens, a=a or [], b=b or [], at=at, space=space)
+    console().print(str(found), highlight=False, markup=False)
+
+
+def _load(model: Path, member: str | None) -> LanguageModel:
+    from espalier.nets import load_language_model
+
+    return load_language_model(model, member=member)
+
+
+def _tokens(model: LanguageModel, words: list[str]) -> list[str] | list[int]:
+    """Words as they are; numbers for a model that was saved without words."""
+    if model.vocabulary is None and words and all(word.isdecimal() for word in words):
+        return [int(word) for word in words]
+    return words
+
+
+def _allocation(name: AllocationName) -> Allocation:
+    from espalier.decomposition import AsPrinted, Murdoch, Papers
+
+    match name:
+        case "papers":
+            return Papers()
+        case "murdoch":
+            return Murdoch()
+        case "as-printed":
+            return AsPrinted()
+
+
+def _written(result: Pairs | Parts, output: Path | None) -> bool:
+    if output is None:
+        return False
+    result.save(output)
+    console().print(f"wrote {output}", highlight=False)
+    return True
+
+
+def _predicted(parts: Parts, top: int) -> str:
+    """The likeliest next words after the last one, with their probabilities."""
+    last = parts.probabilities()[-1]
+    chosen = last.topk(min(top, len(last)))
+    vocabulary = parts.model.vocabulary
+    names = chosen.indices.tolist()
+    words = vocabulary.decode(names) if vocabulary else [str(name) for name in names]
+    pairs = zip(words, chosen.values.tolist(), strict=True)
+    return "  ".join(f"{word} {value:.2g}" for word, value in pairs)
+
+
+def _show_pairs(pairs: Pairs) -> None:
+    """The text, with blue below its numbers that deepens with them."""
+    import numpy as np
+    from rich.text import Text
+
+    from espalier.decomposition.rendering import frame_of, rows_of
+
+    largest = float(np.nanmax(pairs.values, initial=0.0)) or 1.0
+    above, below = frame_of(pairs)
+    console().print(Text(above))
+    for label, cells in rows_of(pairs):
+        line = Text(label)
+        for shown, value in cells:
+            line.append(" ")
+            line.append(shown, style="" if np.isnan(value) else _shade(value / largest))
+        console().print(line)
+    console().print(Text(below))
+
+
+def _shade(share: float) -> str:
+    """From white to a deep blue, with ink that can be read on it."""
+    red, green, blue = (round(255 + share * (deep - 255)) for deep in (31, 98, 208))
+    return f"{'white' if share > 0.55 else 'black'} on rgb({red},{green},{blue})"

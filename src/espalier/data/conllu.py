@@ -1,0 +1,158 @@
+"""CoNLL-U files into treebanks, by pyconll. What is broken is refused with its file and line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from espalier.data.treebank import ROOT, TAGS, Parsed, Treebank, load_treebank
+from espalier.errors import DataError, FileError, nearest
+
+COLUMNS = 10
+
+
+def treebank(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, name: str | None = None
+) -> Treebank:
+    """The sentences of CoNLL-U files, one after the other; or of a treebank saved as .npz.
+
+    `source` is a file, several files, or a folder: all *.conllu files in it, by name.
+    """
+    given = [source] if isinstance(source, str | os.PathLike) else list(source)
+    files = [file for one in given for file in _files(Path(one))]
+    if len(files) == 1 and files[0].suffix == ".npz":
+        return load_treebank(files[0])
+    sentences = [sentence for file in files for sentence in read_conllu(file)]
+    return Treebank.of(sentences, name or "+".join(file.stem for file in files))
+
+
+def read_conllu(path: str | os.PathLike[str]) -> Iterator[Parsed]:
+    """The sentences of one file, checked as they are read."""
+    file = Path(path)
+    try:
+        with file.open(encoding="utf-8") as lines:
+            yield from parse_conllu(lines, str(file))
+    except FileNotFoundError as error:
+        raise FileError(f"there is no treebank at {file}") from error
+    except UnicodeDecodeError as error:
+        raise FileError(f"{file} is not UTF-8 text: {error}") from error
+
+
+def parse_conllu(lines: Iterable[str], origin: str = "the text") -> Iterator[Parsed]:
+    """The sentences in these lines; `origin` is what errors call them."""
+    from pyconll.exception import ParseError
+    from pyconll.load import iter_from_resource
+
+    counted = _Counted(lines, origin)
+    try:
+        for number, sentence in enumerate(iter_from_resource(counted)):
+            tokens = list(zip(sentence, counted.taken(), strict=True))
+            if tokens:
+                yield _Checked(tokens, origin).sentence(sentence.id or f"{number + 1}")
+    except ParseError as error:
+        start = min(counted.taken(), default=counted.line)
+        reason = error.__cause__ or error
+        raise DataError(f"{origin}, the sentence at line {start}: not CoNLL-U: {reason}") from error
+
+
+class _Counted:
+    """Lines on their way to pyconll; the numbers of those that hold a token are kept."""
+
+    def __init__(self, lines: Iterable[str], origin: str) -> None:
+        self._lines, self._origin = lines, origin
+        self._tokens: list[int] = []
+        self.line = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.line += 1
+            if line.strip() and not line.startswith("#"):
+                self._tokens.append(self.line)
+                columns = line.rstrip("\n").count("\t") + 1
+                if columns != COLUMNS:
+                    raise DataError(
+                        f"{self._origin}, line {self.line}: {columns} columns, where CoNLL-U has "
+                        f"{COLUMNS}, separated by tabs"
+                    )
+            yield line
+
+    def taken(self) -> list[int]:
+        """The lines of the tokens read since this was last asked."""
+        found, self._tokens = self._tokens, []
+        return found
+
+
+class _Checked:
+    """The tokens of one sentence with their lines, turned into words."""
+
+    def __init__(self, tokens: Sequence[tuple[Any, int]], origin: str) -> None:
+        self._origin = origin
+        own = [(t, n) for t, n in tokens if not t.is_multiword() and not t.is_empty_node()]
+        self._tokens, self._lines = [t for t, _ in own], [n for _, n in own]
+        if not own:
+            raise self._wrong(tokens[0][1], "a sentence without words; remove it")
+
+    def sentence(self, name: str) -> Parsed:
+        """The sentence, if it is a tree."""
+        for place, (token, line) in enumerate(zip(self._tokens, self._lines, strict=True)):
+            if token.id != str(place + 1):
+                raise self._wrong(line, f"word {token.id!r} stands where {place + 1} is due")
+            if token.upos not in TAGS:
+                raise self._wrong(
+                    line,
+                    f"{token.upos!r} is no universal part of speech; {nearest(token.upos, TAGS)}",
+                )
+        heads = [self._head(token, line) for token, line in self._numbered()]
+        self._check_tree(heads)
+        return Parsed(
+            name,
+            tuple(token.form or "_" for token in self._tokens),
+            tuple(token.upos for token in self._tokens),
+            tuple(heads),
+            tuple(token.deprel or "_" for token in self._tokens),
+        )
+
+    def _numbered(self) -> Iterator[tuple[Any, int]]:
+        return zip(self._tokens, self._lines, strict=True)
+
+    def _head(self, token: Any, line: int) -> int:
+        count = len(self._tokens)
+        if token.head is None or not token.head.isdecimal():
+            raise self._wrong(line, f"word {token.id} has the head {token.head!r}; give a number")
+        if int(token.head) > count:
+            raise self._wrong(
+                line, f"the head of word {token.id} is {token.head}, but the words are 1..{count}"
+            )
+        return int(token.head) - 1 if int(token.head) else ROOT
+
+    def _check_tree(self, heads: Sequence[int]) -> None:
+        """One root, which every word leads up to."""
+        roots = [place for place, head in enumerate(heads) if head == ROOT]
+        if len(roots) > 1:
+            both = " and ".join(str(place + 1) for place in roots[:2])
+            raise self._wrong(self._lines[roots[1]], f"words {both} are both roots (head 0)")
+        above = list(heads)
+        for _ in range(len(heads).bit_length()):  # each time twice as far up
+            above = [ROOT if one == ROOT else above[one] for one in above]
+        lost = [place for place, one in enumerate(above) if one != ROOT]
+        if lost:
+            on_it = above[lost[0]]  # as many steps up as there are words: on the cycle itself
+            raise self._wrong(
+                self._lines[on_it], f"word {on_it + 1} is its own ancestor: heads run in a cycle"
+            )
+        assert roots  # without a root there would have been a cycle
+
+    def _wrong(self, line: int, finding: str) -> DataError:
+        return DataError(f"{self._origin}, line {line}: {finding}")
+
+
+def _files(place: Path) -> list[Path]:
+    """The file itself, or the CoNLL-U files of a folder."""
+    if not place.is_dir():
+        return [place]
+    found = sorted(place.glob("*.conllu"))
+    if not found:
+        raise FileError(f"{place} holds no *.conllu file")
+    return found

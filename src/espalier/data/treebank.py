@@ -1,0 +1,202 @@
+"""Treebanks: sentences of syntactic words, each with its tag, its head and its relation.
+
+Any CoNLL-U file will do. Syntactic words are used: the surface form of a multiword token and empty
+nodes are left out, as the standard has it, and their sentences stay in. Reading the files is in
+`data.conllu`, distances between words in `data.trees`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from espalier.errors import DataError, FileError
+from espalier.storage import atomic_path
+
+Array = np.ndarray
+ROOT = -1  # the head of a sentence's root
+
+OPEN = ("ADJ", "ADV", "INTJ", "NOUN", "PROPN", "VERB")
+CLOSED = ("ADP", "AUX", "CCONJ", "DET", "NUM", "PART", "PRON", "SCONJ")
+OTHER = ("PUNCT", "SYM", "X")
+TAGS = OPEN + CLOSED + OTHER  # a tag's number is its place
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Names that occur over and over, as numbers."""
+
+    names: tuple[str, ...]
+    ids: Int[Array, " W"]
+
+    @classmethod
+    def of(cls, given: Sequence[str]) -> Coded:
+        """Numbers by first appearance."""
+        index: dict[str, int] = {}
+        ids = np.array([index.setdefault(name, len(index)) for name in given], dtype=np.int32)
+        return cls(tuple(index), ids)
+
+    def __getitem__(self, place: slice) -> tuple[str, ...]:
+        return tuple(self.names[number] for number in self.ids[place])
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """One sentence: its words, their tags, heads (places; ROOT has none) and relations."""
+
+    name: str
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    heads: tuple[int, ...]
+    relations: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+@dataclass(frozen=True)
+class Treebank:
+    """Sentences one after the other: word w of sentence s is `starts[s] + w` in every array."""
+
+    name: str
+    words: Coded
+    tags: Int[Array, " W"]  # places in TAGS
+    heads: Int[Array, " W"]  # places in the sentence, ROOT for its root
+    relations: Coded
+    starts: Int[Array, " S_1"]
+    ids: tuple[str, ...]
+
+    @classmethod
+    def of(cls, sentences: Sequence[Parsed], name: str) -> Treebank:
+        """All sentences, in their order."""
+        if not sentences:
+            raise DataError(f"{name} holds no sentence; a treebank needs one at least")
+        flat: dict[str, list[Any]] = {
+            part: [one for sentence in sentences for one in getattr(sentence, part)]
+            for part in ("words", "tags", "heads", "relations")
+        }
+        return cls(
+            name=name,
+            words=Coded.of(flat["words"]),
+            tags=np.array([TAGS.index(tag) for tag in flat["tags"]], dtype=np.int8),
+            heads=np.array(flat["heads"], dtype=np.int32),
+            relations=Coded.of(flat["relations"]),
+            starts=np.cumsum([0, *map(len, sentences)]),
+            ids=tuple(sentence.name for sentence in sentences),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, number: int) -> Parsed:
+        if not 0 <= number < len(self):
+            raise DataError(f"there is no sentence {number}; {self.name} has 0..{len(self) - 1}")
+        here = slice(self.starts[number], self.starts[number + 1])
+        return Parsed(
+            self.ids[number],
+            self.words[here],
+            tuple(TAGS[tag] for tag in self.tags[here]),
+            tuple(self.heads[here].tolist()),
+            self.relations[here],
+        )
+
+    def __iter__(self) -> Iterator[Parsed]:
+        return (self[number] for number in range(len(self)))
+
+    @property
+    def lengths(self) -> Int[Array, " S"]:
+        """Words of each sentence."""
+        return np.diff(self.starts)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of words of one sentence, in all."""
+        return int((self.lengths * (self.lengths - 1) // 2).sum())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of words, tags, heads and relations."""
+        whole = hashlib.sha256()
+        for names, numbers in (
+            (self.words.names, self.words.ids),
+            (TAGS, self.tags),
+            (self.relations.names, self.relations.ids),
+            ((), self.heads),
+            ((), self.starts),
+        ):
+            whole.update("\n".join(names).encode())
+            whole.update(np.ascontiguousarray(numbers, dtype=np.int64).tobytes())
+        return whole.hexdigest()
+
+    def select(self, numbers: Sequence[int] | Int[Array, " K"]) -> Treebank:
+        """Some sentences, in the order given."""
+        places = [np.arange(self.starts[n], self.starts[n + 1]) for n in numbers]
+        if not places:
+            raise DataError(f"no sentence of {self.name} is left; choose one at least")
+        flat = np.concatenate(places)
+        return Treebank(
+            self.name,
+            Coded(self.words.names, self.words.ids[flat]),
+            self.tags[flat],
+            self.heads[flat],
+            Coded(self.relations.names, self.relations.ids[flat]),
+            np.cumsum([0, *map(len, places)]),
+            tuple(self.ids[n] for n in numbers),
+        )
+
+    def sample(self, count: int, *, seed: int = 0) -> Treebank:
+        """So many sentences drawn without replacement, in their order; all if there are fewer."""
+        if count >= len(self):
+            return self
+        drawn = np.random.default_rng(seed).choice(len(self), size=count, replace=False)
+        return self.select(np.sort(drawn))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything as one .npz file, which is read without pyconll."""
+        given = {
+            "name": np.array(self.name),
+            "words": np.array("\n".join(self.words.names)),
+            "word_ids": self.words.ids,
+            "tags": self.tags,
+            "heads": self.heads,
+            "relations": np.array("\n".join(self.relations.names)),
+            "relation_ids": self.relations.ids,
+            "starts": self.starts,
+            "ids": np.array("\n".join(self.ids)),
+        }
+        packed = {
+            name: np.frombuffer(str(value).encode(), dtype=np.uint8) if value.ndim == 0 else value
+            for name, value in given.items()
+        }
+        with atomic_path(path) as temporary, temporary.open("wb") as opened:
+            np.savez_compressed(opened, **packed)  # type: ignore[arg-type]
+
+
+def load_treebank(path: str | os.PathLike[str]) -> Treebank:
+    """What `Treebank.save` wrote."""
+    try:
+        with np.load(Path(path), allow_pickle=False) as held:
+            names = {
+                part: tuple(held[part].tobytes().decode().split("\n"))
+                for part in ("name", "words", "relations", "ids")
+            }
+            return Treebank(
+                names["name"][0],
+                Coded(names["words"], held["word_ids"]),
+                held["tags"],
+                held["heads"],
+                Coded(names["relations"], held["relation_ids"]),
+                held["starts"],
+                names["ids"],
+            )
+    except FileNotFoundError as error:
+        raise FileError(f"there is no treebank at {path}") from error
+    except (KeyError, ValueError, OSError) as error:
+        raise FileError(f"{path} is not a prepared treebank (.npz): {error}") from error

@@ -1,0 +1,194 @@
+"""Every pair of every sentence of a corpus: a stream of flat arrays in the order of the sentences.
+
+Sentences are taken up a stretch at a time, sorted by length within it, and shared out in groups
+among threads that never wait for each other; on CUDA one thread keeps the device busy. What is
+held at any time is bounded by a setting.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from espalier.decomposition.dependence import Space, check_space
+from espalier.decomposition.engine import Engine
+from espalier.decomposition.inputs import Words, as_tokens, check_model, encode
+from espalier.errors import ConfigError, DataError
+from espalier.nets.lstm import LanguageModel
+
+if TYPE_CHECKING:
+    import pandas
+
+# Pairs that are sorted and computed together: more of them fill groups better.
+PAIRS_AT_ONCE = 400_000
+CUDA_PAIRS_AT_ONCE = 4_000_000
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class PairBlock:
+    """The pairs of some successive sentences: an entry for each, in the order (sentence, l, r)."""
+
+    first: int  # the number of the first sentence
+    lengths: tuple[int, ...]
+    sentence: Array
+    left: Array
+    right: Array
+    value: Array  # DI; NaN: undefined
+    unknown: int  # words that were read as <unk>
+
+    @property
+    def undefined(self) -> int:
+        """How many pairs contribute nothing together, so that they have no DI."""
+        return int(np.isnan(self.value).sum())
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __repr__(self) -> str:
+        last = self.first + len(self.lengths) - 1
+        return (
+            f"{len(self):,} pairs of sentences {self.first:,} to {last:,}: mean DI "
+            f"{np.nanmean(self.value) if len(self) > self.undefined else np.nan:.4f}, "
+            f"{self.undefined:,} undefined, {self.unknown:,} unknown words"
+        )
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a pair."""
+        import pandas as pd
+
+        names = ("sentence", "left", "right", "value")
+        return pd.DataFrame({name: getattr(self, name) for name in names})
+
+
+def interdependence_corpus(
+    model: LanguageModel,
+    sentences: Iterable[Words],
+    *,
+    space: Space = "hidden",
+    memory: int | None = None,
+    workers: int | None = None,
+) -> Iterator[PairBlock]:
+    """DI of every pair of words of every sentence, in blocks, in the order of the sentences.
+
+    `memory` bounds the bytes that each of `workers` threads holds while it computes (192 MiB by
+    default, 8 GiB on CUDA); there is a thread for each of torch's by default, one on CUDA. What
+    is wrong with the model or a setting is said at once, with a sentence when it is reached.
+    """
+    engine = Engine(check_model(model), space=check_space(space), memory=memory)
+    if workers is not None and workers < 1:
+        raise ConfigError(f"workers is {workers}; at least 1 is needed")
+    cuda = model.encoder.weight.is_cuda
+    count = workers or (1 if cuda else torch.get_num_threads())
+    return _stream(engine, iter(sentences), count, CUDA_PAIRS_AT_ONCE if cuda else PAIRS_AT_ONCE)
+
+
+def _stream(
+    engine: Engine, sentences: Iterator[Words], workers: int, most: int
+) -> Iterator[PairBlock]:
+    """Blocks as they are done; the next one is computed meanwhile."""
+    with _one_thread_each(workers) as pool:
+        waiting: deque[_Stretch] = deque()
+        first = 0
+        try:
+            for taken in _stretches(engine.model, sentences, most):
+                waiting.append(_Stretch(engine, pool, first, taken))
+                first += len(taken[0])
+                if len(waiting) > 1:
+                    yield waiting.popleft().block()
+            while waiting:
+                yield waiting.popleft().block()
+        finally:
+            for stretch in waiting:
+                stretch.cancel()
+
+
+def _stretches(
+    model: LanguageModel, sentences: Iterator[Words], most: int
+) -> Iterator[tuple[list[tuple[int, ...]], int]]:
+    """Encoded sentences, as many at a time as have `most` pairs; and unknown words among them."""
+    ids: list[tuple[int, ...]] = []
+    pairs = unknown = 0
+    for number, given in enumerate(sentences):
+        tokens = as_tokens(given)
+        if not tokens:
+            raise DataError(f"sentence {number} is empty; leave it out, or give it words")
+        encoded = encode(model, tokens)
+        ids.append(encoded.ids)
+        unknown += encoded.unknown
+        pairs += len(tokens) * (len(tokens) - 1) // 2
+        if pairs >= most:
+            yield ids, unknown
+            ids, pairs, unknown = [], 0, 0
+    if ids:
+        yield ids, unknown
+
+
+class _Stretch:
+    """Sentences being computed: equal ones once, of similar length together."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        pool: ThreadPoolExecutor,
+        first: int,
+        taken: tuple[list[tuple[int, ...]], int],
+    ) -> None:
+        self._first, (self._ids, self._unknown) = first, taken
+        distinct = list(dict.fromkeys(self._ids))
+        groups = engine.groups([len(ids) for ids in distinct])
+        batches = [[distinct[number] for number in group] for group in groups]
+        self._futures = [(batch, pool.submit(partial(_flat, engine, batch))) for batch in batches]
+
+    def block(self) -> PairBlock:
+        """The result, waited for."""
+        found: dict[tuple[int, ...], Array] = {}
+        for batch, future in self._futures:
+            found.update(zip(batch, future.result(), strict=True))
+        lengths = [len(ids) for ids in self._ids]
+        places = {n: np.triu_indices(n, 1) for n in set(lengths)}
+        numbers = np.arange(self._first, self._first + len(lengths))
+        counts = [n * (n - 1) // 2 for n in lengths]
+        return PairBlock(
+            first=self._first,
+            lengths=tuple(lengths),
+            sentence=np.repeat(numbers, counts),
+            left=np.concatenate([places[n][0] for n in lengths]).astype(np.int32),
+            right=np.concatenate([places[n][1] for n in lengths]).astype(np.int32),
+            value=np.concatenate([found[ids] for ids in self._ids]),
+            unknown=self._unknown,
+        )
+
+    def cancel(self) -> None:
+        """Nothing more is computed than what has begun."""
+        for _, future in self._futures:
+            future.cancel()
+
+
+def _flat(engine: Engine, batch: Sequence[tuple[int, ...]]) -> list[Array]:
+    """The upper triangles of a group's matrices, each row by row."""
+    return [matrix.cpu().numpy()[np.triu_indices(len(matrix), 1)] for matrix in engine.pairs(batch)]
+
+
+@contextmanager
+def _one_thread_each(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool whose threads compute on one core each: they are not to wait for each other."""
+    threads = torch.get_num_threads()
+
+    def one_thread() -> None:
+        torch.set_num_threads(1)
+
+    try:
+        with ThreadPoolExecutor(workers, initializer=one_thread) as pool:
+            yield pool
+    finally:
+        torch.set_num_threads(threads)

@@ -1,0 +1,106 @@
+"""The interdependence of every two words of a sentence, as a matrix that shows itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from espalier.decomposition.allocations import Allocation
+from espalier.decomposition.decompose import decompose_many
+from espalier.decomposition.dependence import Dependence, Space, depend
+from espalier.nets.lstm import LanguageModel
+from espalier.storage import write_frame, write_text
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Pairs:
+    """`values[l, r]` is DI of words l < r, read after r; NaN elsewhere and where undefined."""
+
+    words: tuple[str, ...]
+    ids: tuple[int, ...]
+    values: np.ndarray[Any, Any]
+    space: Space
+    unknown: int
+    model: LanguageModel = field(repr=False)
+    allocation: Allocation
+
+    @property
+    def undefined(self) -> int:
+        """How many pairs contribute nothing together, so that they have no DI."""
+        return int(np.isnan(self.values[np.triu_indices(len(self.words), 1)]).sum())
+
+    @cached_property
+    def error(self) -> float:
+        """How far the parts of any word alone are from summing to the state, at the logits."""
+        count = len(self.words)
+        focus = [[place] for place in range(count)]
+        parts = decompose_many(
+            self.model, [self.ids] * count, focus=focus, allocation=self.allocation
+        )
+        return max(one.error for one in parts)
+
+    def interaction(self, left: int, right: int) -> Dependence:
+        """One pair with its vectors: the joint contribution, and the part that is no sum."""
+        return depend(
+            self.model, self.ids, a=[left], b=[right], space=self.space, allocation=self.allocation
+        )
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a pair: places, words, distance and DI."""
+        import pandas as pd
+
+        left, right = np.triu_indices(len(self.words), 1)
+        return pd.DataFrame(
+            {
+                "left": left,
+                "right": right,
+                "left_word": [self.words[place] for place in left],
+                "right_word": [self.words[place] for place in right],
+                "distance": right - left,
+                "value": self.values[left, right],
+            }
+        )
+
+    def plot(self) -> Figure:
+        """A heat map (`espalier.plots.draw_pairs`)."""
+        # Figures are drawn a room above this one, so they are fetched when asked for.
+        figure: Figure = import_module("espalier.plots").draw_pairs(self)
+        return figure
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a table (.csv, .parquet, .json), a figure (.png, .svg, .pdf) or a page (.html)."""
+        match Path(path).suffix.lower():
+            case ".html" | ".htm":
+                write_text(path, self.to_html())
+            case ".png" | ".svg" | ".pdf":
+                import_module("espalier.plots").save_figure(self.plot(), path)
+            case _:
+                write_frame(path, self.to_frame())
+
+    def to_html(self) -> str:
+        """One self-contained page."""
+        from espalier.decomposition.page import pairs_page
+
+        return pairs_page(self)
+
+    def __str__(self) -> str:
+        from espalier.decomposition.rendering import pairs_text
+
+        return pairs_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from espalier.decomposition.page import pairs_fragment
+
+        return pairs_fragment(self)

@@ -1,0 +1,116 @@
+"""All pairs of words, one step a pair.
+
+With focus {l} the state after word r - 1 is the same for every r > l, so that a row a word is
+carried through the sentence. At step r each row is continued twice from the same product V h: as
+{l}, which goes on, and as {l, r}, which is compared and dropped. That holds in every layer: what
+{l} and {l, r} hand up differs at step r alone, and the layers above have the same past for both.
+
+Rows lie (word, sentence), so that those which have begun are the first ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from espalier.decomposition.dependence import ratio
+from espalier.decomposition.differences import LOG2E, Way
+from espalier.decomposition.shared import Ready, Shared
+
+
+class Rows:
+    """The relevant state of every word alone, for some sentences; room for `capacity` rows."""
+
+    def __init__(self, layers: Sequence[Ready], way: Way, *, capacity: int) -> None:
+        like, units = layers[0].recurrent, layers[0].units
+        self._layers, self._way = layers, way
+        # In [0] rows as {l}, in [1] as {l, r}; twice the cell state, in units of log 2.
+        self._hidden = like.new_empty(len(layers), 2, capacity, units)
+        self._cell = like.new_empty(len(layers), capacity, units)
+        self._wide = like.new_empty(2, 2, capacity, 3 * units)
+        self._narrow = like.new_empty(2, capacity, units)
+        self._going = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """No word is a row any more."""
+        self.count = 0
+
+    def step(
+        self, shared: Sequence[Shared], *, going: int, grow: bool
+    ) -> tuple[Float[Tensor, "l S H"], Float[Tensor, "l S H"]]:
+        """Joint contribution and interaction of every row with this step's word.
+
+        `shared` holds this step of the `going` sentences that have it, for each layer; sentences
+        that ended are dropped. With `grow` this step's word becomes a row as well.
+        """
+        self._drop_ended(going)
+        count, below = self.count, None
+        for number, now in enumerate(shared):
+            below = self._through(number, now, below)
+        assert below is not None
+        joint = below[1]
+        apart = torch.sub(joint, below[0], out=self._view(self._narrow[0])).sub_(shared[-1].single)
+        if grow:
+            self.count += 1
+            for number, now in enumerate(shared):
+                self._view(self._hidden[number, 0])[count] = now.single
+                self._view(self._cell[number])[count] = now.single_cell
+        return joint, apart
+
+    def _view(self, rows: Tensor) -> Float[Tensor, "*K l S H"]:
+        """The rows in use, by word and sentence."""
+        used = rows[..., : self.count * self._going, :]
+        return used.view(*used.shape[:-2], self.count, self._going, used.shape[-1])
+
+    def _drop_ended(self, going: int) -> None:
+        if going != self._going and self.count:
+            kept = [
+                self._view(rows)[..., :going, :].clone()
+                for rows in (self._hidden[:, 0], self._cell)
+            ]
+            self._going = going
+            self._view(self._hidden[:, 0])[:], self._view(self._cell)[:] = kept
+        self._going = going
+
+    def _through(self, number: int, now: Shared, below: Tensor | None) -> Float[Tensor, "2 l S H"]:
+        """Both continuations of one layer's rows; those as {l} are kept."""
+        moved = self._gates(number, now, below)
+        spare = self._view(self._wide[1])
+        i, f, g = self._way.settle(moved, spare, now.gates).chunk(3, dim=-1)
+        cell, margin = self._view(self._cell[number]), self._view(self._narrow)
+        torch.addcmul(now.minus_cell, i[1], g[1], value=LOG2E, out=margin[1])
+        margin[1].addcmul_(f[1], cell, value=0.5)
+        biases = self._layers[number].minus_biases
+        torch.addcmul(biases, f[0], cell, value=0.5, out=cell).addcmul_(i[0], g[0], value=LOG2E)
+        torch.add(cell, now.minus_cell, out=margin[0])
+        hidden = self._view(self._hidden[number])
+        return self._way.settle(self._way.open(margin), hidden, now.output)
+
+    def _gates(self, number: int, now: Shared, below: Tensor | None) -> Float[Tensor, "2 l S K"]:
+        """M of the three gates of both continuations, opened."""
+        layer, used = self._layers[number], self.count * self._going
+        flat, moved = self._wide[0, :, :used], self._view(self._wide[0])
+        torch.mm(self._hidden[number, 0, :used], layer.recurrent, out=flat[0])
+        if now.shift is not None:
+            self._way.open(moved[0].add_(now.offset))
+            self._way.shifted(moved[0], now.shift, out=moved[1])
+            return moved
+        assert below is not None
+        flat[1].copy_(flat[0])
+        for rows, given in zip(flat, below, strict=True):
+            rows.addmm_(given.flatten(0, 1), layer.from_below)
+        return self._way.open(moved.add_(now.offset))
+
+
+def measure(
+    joint: Float[Tensor, "l S H"], apart: Float[Tensor, "l S H"], decoder: Tensor | None
+) -> Float[Tensor, "l S"]:
+    """|| apart || / || joint ||; with `decoder`, of their logits."""
+    if decoder is not None:
+        joint, apart = joint @ decoder, apart @ decoder
+    sizes = [torch.linalg.vector_norm(part, dim=-1) for part in (apart, joint)]
+    return ratio(*sizes)

@@ -1,0 +1,144 @@
+"""What all rows of a step share: one plain pass through the model, made ready for the rows.
+
+A row is a word l of a sentence: what is relevant when l alone is in focus. With A + B + C = T the
+irrelevant side never has to be carried along (T is known from the plain pass), and `differences`
+says what is to be known of T. Everything is (time, sentence, ...); sentences are ordered by
+length, longest first, so that those still going on are the first ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from espalier.decomposition.differences import LOG2E, Around, Way
+from espalier.decomposition.recursion import Layer
+
+Wide = Float[Tensor, "N S three_H"]
+Narrow = Float[Tensor, "N S H"]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A layer's weights as the all-pairs path uses them: three gates, g doubled, units of log 2."""
+
+    layer: Layer
+    units: int
+    doubled: Float[Tensor, " three_H"]  # 1 for i and f, 2 for g: tanh x = 2 s(2x) - 1
+    recurrent: Float[Tensor, "H three_H"]
+    from_below: Float[Tensor, "D three_H"]
+    squashed_bias: Float[Tensor, " three_H"]
+    minus_biases: Float[Tensor, " H"]  # -2 i_b g_b: where the word is out of focus
+
+    @classmethod
+    def of(cls, layer: Layer) -> Ready:
+        """Made once for a model."""
+        units = layer.from_hidden.shape[-1]
+        doubled = layer.bias.new_ones(3 * units)
+        doubled[2 * units :] = 2
+        scale = doubled * LOG2E
+        squashed = torch.sigmoid(layer.bias[: 3 * units] * doubled)
+        both = -2 * LOG2E * squashed[:units] * (2 * squashed[2 * units :] - 1)
+        recurrent, below = (w[: 3 * units].T * scale for w in (layer.from_hidden, layer.from_input))
+        return cls(
+            layer, units, doubled, recurrent.contiguous(), below.contiguous(), squashed, both
+        )
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Of one layer, for every step and sentence."""
+
+    offset: Wide  # (C - T) / 2
+    gates: Around  # settles to 2 (i_r + i_b), 2 (f_r + f_b) and g_r + g_b
+    shift: Wide | None  # the word's own input; above the first layer rows have inputs of their own
+    minus_cell: Narrow
+    output: Around  # settles to the hidden state's relevant part
+    single: Narrow  # what the step's own word contributes to the hidden state alone
+    single_cell: Narrow  # and twice what it contributes to the cell
+
+    def at(self, step: int, sentences: slice) -> Shared:
+        """One step of some sentences, as a view."""
+        found: Shared = _each(self, lambda tensor: tensor[step, sentences])
+        return found
+
+
+def _each(given: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same with every tensor in it changed."""
+    match given:
+        case Tensor():
+            return change(given)
+        case Around():
+            return Around(*(_each(part, change) for part in given))
+        case Shared():
+            return Shared(*(_each(getattr(given, field.name), change) for field in fields(given)))
+    return given
+
+
+def plain_pass(
+    layer: Layer, projected: Float[Tensor, "N S four_H"], running: Sequence[int], state: Tensor
+) -> tuple[Float[Tensor, "N S four_H"], Narrow, Narrow]:
+    """T of all four gates, cell and hidden state, at every step of the sentences still running.
+
+    `state` is (2, S, H), hidden and cell, and is moved on to the end. `projected` is used up.
+    """
+    steps, sentences, width = projected.shape
+    totals = projected.add_(layer.bias)
+    cells, hiddens = projected.new_zeros(2, steps, sentences, width // 4)
+    recurrent = layer.from_hidden.T.contiguous()
+    for t, going in enumerate(running):
+        hidden, cell = state[:, :going]
+        now = totals[t, :going].addmm_(hidden, recurrent)
+        i, f, g, o = now.chunk(4, dim=-1)
+        cell.mul_(torch.sigmoid(f)).addcmul_(torch.sigmoid(i), torch.tanh(g))
+        torch.mul(torch.sigmoid(o), torch.tanh(cell), out=hidden)
+        cells[t, :going], hiddens[t, :going] = cell, hidden
+    return totals, cells, hiddens
+
+
+def share_steps(
+    ready: Ready,
+    way: Way,
+    plain: tuple[Float[Tensor, "N S four_H"], Narrow, Narrow],
+    *,
+    own: Wide | None,
+    shift: Wide | None,
+) -> Shared | None:
+    """What rows will need of a plain pass, or None where `way` does not reach that far.
+
+    What the step's own word alone gives to the gates is `shift` in the first layer, as the way
+    has it, and `own` above, in units of log 2.
+    """
+    totals, cells, hiddens = plain
+    width = 3 * ready.units
+    gates, bias = totals[..., :width] * ready.doubled, ready.layer.bias[:width] * ready.doubled
+    middle = (gates + bias) / 2
+    if not way.reaches(middle) or not way.reaches(cells):
+        return None
+    offset = (bias - gates).mul_(LOG2E / 2)
+    level = gates.sigmoid_().add_(ready.squashed_bias)
+    level[..., : 2 * ready.units] += 1  # d - 1 is added to it; g loses the 1 of 2 s(2x) - 1
+    out = torch.sigmoid(totals[..., width:])
+    settled = Around(way.centre(middle), level)
+    output = Around(way.centre(cells), out + hiddens / 2, out)
+    minus_cell = cells * -LOG2E
+    moved = way.open(offset.clone() if own is None else offset + own)
+    if shift is not None:
+        way.shifted(moved, shift, out=moved)
+    single, single_cell = _alone(way, moved, settled, output, minus_cell)
+    return Shared(offset, settled, shift, minus_cell, output, single, single_cell)
+
+
+def _alone(
+    way: Way, moved: Wide, gates: Around, output: Around, minus_cell: Narrow
+) -> tuple[Narrow, Narrow]:
+    """Hidden state and twice the cell state of a row that has no past: only the word itself."""
+    i, _, g = way.settle(moved, torch.empty_like(moved), gates).chunk(3, dim=-1)
+    twice = (i * g).mul_(LOG2E)
+    moved = way.open(twice + minus_cell)
+    return way.settle(moved, torch.empty_like(moved), output), twice

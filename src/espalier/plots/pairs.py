@@ -1,0 +1,93 @@
+"""Interdependence as a heat map, and the parts of a sentence's states as lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from espalier.decomposition import Pairs, Parts
+
+INK, BLUE, QUIET = "#1b1f27", "#1f62d0", "#9aa1ad"
+CELL, NUMBERED = 0.42, 24  # inches a word; more words than this have no numbers in their cells
+LONGEST_WORD = 18
+
+
+def draw_pairs(pairs: Pairs) -> Figure:
+    """The earlier word down, the later across; darker for more, hatched where undefined."""
+    words = [_cut(word) for word in pairs.words]
+    count = len(words)
+    cell = CELL if count <= NUMBERED else max(0.14, 10.0 / count)
+    margin = 0.09 * max(map(len, words))
+    side = max(cell * count, 1.6)
+    figure = Figure(figsize=(side + margin + 1.4, side + margin + 0.9), layout="constrained")
+    panel = figure.subplots()
+    panel.set_facecolor("white")
+    largest = float(np.nanmax(pairs.values, initial=0.0)) if count > 1 else 0.0
+    image = panel.imshow(pairs.values, cmap="Blues", vmin=0, vmax=largest or 1.0)
+    _label(panel, words)
+    if count <= NUMBERED:
+        _number(panel, pairs.values, largest)
+    _hatch(panel, pairs.values)
+    bar = figure.colorbar(image, ax=panel, shrink=0.75, pad=0.02)
+    bar.outline.set_visible(False)
+    space = "hidden state" if pairs.space == "hidden" else "logits"
+    panel.set_title(f"Interdependence ({space})", fontsize=11, loc="left", color=INK)
+    return figure
+
+
+def draw_parts(parts: Parts) -> Figure:
+    """The size of each part after every word; the words in focus are marked."""
+    frame = parts.to_frame()
+    steps = frame["step"]
+    figure = Figure(figsize=(max(4.0, 0.5 * len(steps) + 1.6), 3.2), layout="constrained")
+    panel = figure.subplots()
+    for place in parts.focus:
+        panel.axvspan(place - 0.5, place + 0.5, color=BLUE, alpha=0.1, lw=0)
+    for name, color in (("hidden", QUIET), ("irrelevant", INK), ("relevant", BLUE)):
+        label = "whole" if name == "hidden" else name
+        panel.plot(steps, frame[name], marker="o", ms=3.5, lw=1.6, color=color, label=label)
+    panel.set_xticks(steps, [_cut(word) for word in parts.words], rotation=45, ha="right")
+    panel.set_ylabel("norm of the part")
+    panel.set_ylim(bottom=0)
+    panel.margins(x=0.02)
+    panel.spines[["top", "right"]].set_visible(False)
+    figure.legend(*panel.get_legend_handles_labels(), frameon=False, fontsize=8, ncols=3,
+                  loc="outside upper left")  # fmt: skip
+    return figure
+
+
+def _label(panel: Any, words: list[str]) -> None:
+    size = 9 if len(words) <= NUMBERED else 6
+    places = range(len(words))
+    panel.set_xticks(places, words, rotation=90, fontsize=size)
+    panel.set_yticks(places, words, fontsize=size)
+    panel.tick_params(length=0)
+    panel.xaxis.tick_top()  # beside the cells: those below the diagonal are empty
+    panel.spines[:].set_visible(False)
+
+
+def _number(panel: Any, values: np.ndarray[Any, Any], largest: float) -> None:
+    for left, right in zip(*np.triu_indices(len(values), 1), strict=True):
+        value = values[left, right]
+        if not np.isnan(value):
+            color = "white" if value > 0.6 * largest else INK
+            shown = f"{value:.2f}".removeprefix("0")
+            panel.text(right, left, shown, ha="center", va="center", fontsize=7, color=color)
+
+
+def _hatch(panel: Any, values: np.ndarray[Any, Any]) -> None:
+    from matplotlib.patches import Rectangle
+
+    for left, right in zip(*np.triu_indices(len(values), 1), strict=True):
+        if np.isnan(values[left, right]):
+            corner = (right - 0.5, left - 0.5)
+            panel.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="///", ec=QUIET, lw=0))
+
+
+def _cut(word: str) -> str:
+    # A dollar sign would start a formula.
+    shown = word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
+    return shown.replace("$", r"\$")

@@ -1,0 +1,31 @@
+"""Does interdependence follow syntax? TreePairs of words of a treebank beside their DI.
+
+A table of all pairs, means by distance, the effect of syntax in one number, and trees grown from
+interdependence alone. Treebanks themselves are in `espalier.data`; figures are in
+`espalier.experiments`.
+"""
+
+from espalier.syntax.effects import Effect, effect_of_syntax, frequency_correlations
+from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
+from espalier.syntax.probe import Attachment, attachment, baselines
+from espalier.syntax.scores import Scores, pair_scores
+from espalier.syntax.spanning import heaviest_noncrossing_trees, heaviest_trees
+from espalier.syntax.strata import by_distance, by_stratum
+
+__all__ = [
+    "CLASSES",
+    "Attachment",
+    "Effect",
+    "Scores",
+    "TreePairs",
+    "attachment",
+    "baselines",
+    "by_distance",
+    "by_stratum",
+    "effect_of_syntax",
+    "frequency_correlations",
+    "heaviest_noncrossing_trees",
+    "heaviest_trees",
+    "pair_scores",
+    "pairs_of",
+]

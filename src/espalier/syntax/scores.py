@@ -1,0 +1,102 @@
+"""What a language model makes of a treebank: DI of every pair, surprisal of every word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from espalier.data.treebank import Treebank
+from espalier.decomposition.corpus import interdependence_corpus
+from espalier.errors import ModelError
+from espalier.nets.lstm import LanguageModel
+from espalier.nets.vocabulary import UNKNOWN, Vocabulary
+from espalier.syntax.effects import Words
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Scores:
+    """DI of every pair in the order (sentence, l, r), in hidden states and in logits."""
+
+    hidden: Float[Array, " P"]
+    logits: Float[Array, " P"]
+
+
+def encode_words(model: LanguageModel, bank: Treebank) -> Int[Array, " W"]:
+    """The model's number for every word, <unk> for those outside its vocabulary; case is kept."""
+    numbers = np.array(vocabulary_of(model).encode(bank.words.names).ids, dtype=np.int64)
+    found: Int[Array, " W"] = numbers[bank.words.ids]
+    return found
+
+
+def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = None) -> Scores:
+    """DI of every pair of a treebank, sentence by sentence from a zero state."""
+    numbers = encode_words(model, bank)
+    sentences = [part.tolist() for part in np.split(numbers, bank.starts[1:-1])]
+    found = []
+    for space in ("hidden", "logits"):
+        blocks = interdependence_corpus(model, sentences, space=space, workers=workers)
+        found.append(np.concatenate([block.value for block in blocks]))
+    return Scores(*found)
+
+
+@torch.no_grad()
+def surprisals(model: LanguageModel, bank: Treebank, *, at_once: int = 2048) -> Float[Array, " W"]:
+    """-log P(word | the words before it), in nats; NaN for the first, which nothing precedes."""
+    numbers = torch.from_numpy(encode_words(model, bank)).to(model.encoder.weight.device)
+    found = np.full(len(numbers), np.nan, dtype=np.float32)
+    order = np.argsort(bank.lengths, kind="stable")[::-1]
+    first = 0
+    while first < len(order):
+        longest = int(bank.lengths[order[first]])
+        some = order[first : first + max(1, at_once // longest)]
+        first += len(some)
+        lengths = bank.lengths[some]
+        steps = np.arange(longest)
+        places = bank.starts[some][:, None] + np.minimum(steps, lengths[:, None] - 1)
+        inside = torch.from_numpy(steps[1:] < lengths[:, None])
+        tokens = numbers[torch.from_numpy(places).to(numbers.device)]
+        hidden, _ = model.read(tokens[:, :-1])
+        here = inside.to(hidden.device)
+        loss = torch.nn.functional.cross_entropy(
+            model.decoder(hidden[here]), tokens[:, 1:][here], reduction="none"
+        )
+        found[places[:, 1:][inside.numpy()]] = loss.cpu().numpy()
+    return found
+
+
+def describe_words(
+    model: LanguageModel, bank: Treebank, counts: Mapping[str, int] | None = None
+) -> Words:
+    """Frequency of every word in the text behind the model, and whether the model knows it.
+
+    `counts` are the text's own; by default those that were stored with the model. A word outside
+    the vocabulary has frequency 0.
+    """
+    vocabulary = vocabulary_of(model)
+    if counts is None:
+        if vocabulary.counts is None:
+            raise ModelError(
+                "this model was saved without the counts of its words; name the text that it was "
+                "trained on"
+            )
+        counts = dict(zip(vocabulary.words, vocabulary.counts, strict=True))
+    known = vocabulary.index.keys() - {UNKNOWN}
+    frequency = np.array([counts.get(word, 0) * (word in known) for word in bank.words.names])
+    unknown = np.array([word not in known for word in bank.words.names], dtype=np.int8)
+    return Words(frequency[bank.words.ids], unknown[bank.words.ids])
+
+
+def vocabulary_of(model: LanguageModel) -> Vocabulary:
+    """The model's words, which reading a treebank needs."""
+    if model.vocabulary is None:
+        raise ModelError(
+            "this model was saved without its words, so it cannot read a treebank; load it with "
+            "words=..."
+        )
+    return model.vocabulary

@@ -1,0 +1,117 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from espalier.data.conllu import parse_conllu, treebank
+from espalier.data.treebank import ROOT, Treebank, load_treebank
+from espalier.errors import DataError, FileError
+from treebanks import banks, conllu, sentences
+
+GOOD = """\
+# sent_id = one
+# text = They don't
+1\tThey\tthey\tPRON\t_\t_\t4\tnsubj\t_\t_
+2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_
+2\tdo\tdo\tAUX\t_\t_\t4\taux\t_\t_
+3\tn't\tnot\tPART\t_\t_\t4\tadvmod\t_\t_
+4\tknow\tknow\tVERB\t_\tMood=Ind\t0\troot\t_\tSpaceAfter=No
+4.1\tit\tit\tPRON\t_\t_\t_\t_\t4:obj\t_
+
+"""
+
+
+def parse(text):
+    return list(parse_conllu(text.splitlines(keepends=True), "f.conllu"))
+
+
+def test_multiword_tokens_and_empty_nodes_leave_their_words():
+    [sentence] = parse(GOOD)
+    assert sentence.name == "one"
+    assert sentence.words == ("They", "do", "n't", "know")
+    assert sentence.tags == ("PRON", "AUX", "PART", "VERB")
+    assert sentence.heads == (3, 3, 3, ROOT)
+    assert sentence.relations == ("nsubj", "aux", "advmod", "root")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("\tSpaceAfter=No", "", "line 7: 9 columns, where CoNLL-U has 10"),
+        ("4\tnsubj", "9\tnsubj", r"line 3: the head of word 1 is 9, but the words are 1\.\.4"),
+        ("4\tnsubj", "_\tnsubj", "line 3: word 1 has the head None; give a number"),
+        ("4\tnsubj", "x\tnsubj", "line 3: word 1 has the head 'x'; give a number"),
+        ("4\tnsubj", "0\tnsubj", r"line 7: words 1 and 4 are both roots \(head 0\)"),
+        ("4\taux", "2\taux", "line 5: word 2 is its own ancestor"),
+        ("0\troot", "1\troot", "line [37]: word [14] is its own ancestor: heads run in a cycle"),
+        ("3\tn't", "5\tn't", "line 6: word '5' stands where 3 is due"),
+        ("PRON", "PRN", "line 3: 'PRN' is no universal part of speech; did you mean 'PRON'"),
+        ("Mood=Ind", "Mood", "the sentence at line 3: not CoNLL-U"),
+    ],
+)
+def test_what_is_broken_is_refused_with_its_line(old, new, message):
+    with pytest.raises(DataError, match=rf"^f\.conllu, (the sentence at )?{message}"):
+        parse(GOOD.replace(old, new, 1))
+
+
+def test_lines_are_those_of_the_file():
+    with pytest.raises(DataError, match="line 17: words 1 and 4 are both roots"):
+        parse(GOOD + "\n" + GOOD.replace("4\tnsubj", "0\tnsubj"))
+    with pytest.raises(DataError, match="line 1: a sentence without words"):
+        parse("1.1\tx\tx\tX\t_\t_\t_\t_\t0:root\t_\n")
+
+
+@given(st.lists(sentences(), min_size=1, max_size=4))
+def test_what_is_written_is_what_is_read(given_sentences):
+    lines = [line for one in given_sentences for line in conllu(one)]
+    assert list(parse_conllu(lines)) == given_sentences
+
+
+@given(banks())
+def test_a_treebank_is_its_sentences(bank):
+    again = Treebank.of(list(bank), bank.name)
+    assert again.digest == bank.digest
+    assert len(bank) == len(bank.lengths)
+    some = bank.select([len(bank) - 1, 0])
+    assert list(some) == [bank[len(bank) - 1], bank[0]]
+    assert list(bank.sample(len(bank))) == list(bank)
+
+
+def test_files_folders_and_prepared_ones(tmp_path):
+    (tmp_path / "b.conllu").write_text(GOOD)
+    (tmp_path / "a.conllu").write_text(GOOD.replace("They", "We"))
+    bank = treebank(tmp_path)
+    assert [one.words[0] for one in bank] == ["We", "They"]
+    assert bank.name == "a+b"
+    bank.save(tmp_path / "both.npz")
+    again = treebank(tmp_path / "both.npz")
+    assert (again.digest, again.name, again.ids) == (bank.digest, bank.name, bank.ids)
+    assert list(again) == list(bank)
+    assert len(treebank([tmp_path / "a.conllu", tmp_path / "a.conllu"])) == 2
+
+
+def test_files_that_are_not_there_or_not_treebanks(tmp_path):
+    with pytest.raises(FileError, match="there is no treebank"):
+        treebank(tmp_path / "none.conllu")
+    with pytest.raises(FileError, match=r"holds no \*\.conllu"):
+        treebank(tmp_path)
+    (tmp_path / "x.conllu").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(FileError, match="not UTF-8"):
+        treebank(tmp_path / "x.conllu")
+    (tmp_path / "x.npz").write_bytes(b"nothing")
+    with pytest.raises(FileError, match="not a prepared treebank"):
+        load_treebank(tmp_path / "x.npz")
+    (tmp_path / "empty.conllu").write_text("# nothing\n\n")
+    with pytest.raises(DataError, match="holds no sentence"):
+        treebank(tmp_path / "empty.conllu")
+
+
+@pytest.mark.skipif("ESPALIER_DATA" not in os.environ, reason="ESPALIER_DATA is not set")
+def test_english_ewt():
+    folder = Path(os.environ["ESPALIER_DATA"]) / "ud-english-ewt"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not there")
+    bank = treebank(folder)
+    assert (len(bank), bank.pairs) == (16_622, 3_040_242)

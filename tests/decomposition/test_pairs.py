@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import espalier as es
+import lstm_reference as reference
+from espalier.decomposition.differences import Quick, Steady
+from espalier.decomposition.engine import Budget, Engine
+from espalier.errors import ConfigError, DataError
+from lstm_models import models, random_model, sentences
+
+
+def by_definition(lm, tokens, space):
+    decoder = lm.decoder.weight.detach().numpy() if space == "logits" else None
+    return reference.all_pairs(
+        reference.weights_of(lm), reference.embed(lm, tokens), decoder=decoder
+    )
+
+
+@settings(max_examples=60)
+@given(models(), sentences(most=7), st.sampled_from(["hidden", "logits"]))
+def test_the_fast_path_is_the_definition_pair_by_pair(lm, tokens, space):
+    pairs = es.interdependence(lm, tokens, space=space)
+    wanted = by_definition(lm, tokens, space)
+    np.testing.assert_allclose(pairs.values, wanted, rtol=1e-10, atol=1e-10)
+    assert np.isnan(pairs.values[np.tril_indices(len(tokens))]).all()
+
+
+@settings(max_examples=30)
+@given(
+    models(),
+    st.lists(sentences(most=6), min_size=1, max_size=5),
+    st.tuples(st.integers(2, 20), st.integers(1, 12)),
+    st.sampled_from([Quick(), Steady()]),
+)
+def test_neither_grouping_nor_memory_nor_the_way_changes_a_number(lm, some, budget, way):
+    some = sorted(some, key=len, reverse=True)
+    engine = Engine(lm)
+    engine.budget = Budget(*budget)
+    with torch.no_grad():
+        found = engine._by(way, some)
+    for tokens, values in zip(some, found, strict=True):
+        wanted = by_definition(lm, tokens, "hidden")
+        np.testing.assert_allclose(values.numpy(), wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("scale", "dtype"), [(20, torch.float32), (50, torch.float32), (300, torch.float64)]
+)
+def test_weights_of_any_size_are_answered(scale, dtype):
+    lm = random_model(3, hidden=5, layers=2, scale=scale, dtype=dtype)
+    tokens = [1, 2, 3, 4, 5, 6, 7, 1]
+    found = es.interdependence(lm, tokens).values
+    with np.errstate(over="ignore"):
+        wanted = by_definition(lm, tokens, "hidden")
+    large = wanted < 10  # beyond it the joint contribution is all but rounded away
+    assert large.sum() > 15
+    close = 1e-9 if dtype == torch.float64 else 2e-3
+    np.testing.assert_allclose(found[large], wanted[large], rtol=close, atol=close)
+
+
+def test_single_precision_at_the_size_of_the_papers():
+    lm = es.language_model(vocabulary_size=500, hidden=400, seed=0)
+    tokens = torch.randint(500, (12,), generator=torch.Generator().manual_seed(0)).tolist()
+    single = es.interdependence(lm, tokens)
+    assert single.values.dtype == np.float32
+    double = es.interdependence(lm.double(), tokens)
+    np.testing.assert_allclose(single.values, double.values, rtol=2e-3, atol=1e-5)
+    assert single.words == double.words
+
+
+def test_allocations_without_a_short_cut_go_by_the_definition():
+    lm = random_model(layers=2)
+    tokens = [1, 2, 3, 4]
+    short, long = (
+        es.interdependence(lm, tokens, allocation=kind) for kind in (es.Papers(), es.Generalised())
+    )
+    np.testing.assert_allclose(short.values, long.values, rtol=1e-10)
+    other = es.interdependence(lm, tokens, allocation=es.Murdoch())
+    alone = es.interdependence(lm, tokens, a=[1], b=[3], allocation=es.Murdoch())
+    assert other.values[1, 3] == pytest.approx(float(alone), rel=1e-10)
+    assert not np.allclose(other.values[1, 3], short.values[1, 3])
+
+
+def test_a_pair_has_its_vectors():
+    pairs = es.interdependence(random_model(), "the cat sat on the mat")
+    one = pairs.interaction(1, 4)
+    assert float(one) == pytest.approx(pairs.values[1, 4], rel=1e-10)
+    assert one.interaction.shape == one.joint.shape == (6,)
+    assert one.at == 4
+    assert pairs.error < 1e-12
+
+
+def test_undefined_pairs_are_counted_without_a_warning():
+    lm = random_model()
+    with torch.no_grad():
+        for name, weights in lm.named_parameters():
+            if name.startswith("rnn."):
+                weights.zero_()
+    for space in ("hidden", "logits"):
+        pairs = es.interdependence(lm, [1, 2, 3], space=space)
+        assert np.isnan(pairs.values).all()
+        assert pairs.undefined == 3
+        assert "3 undefined" in str(pairs)
+    assert es.interdependence(random_model(), [1, 2, 3]).undefined == 0
+    assert es.interdependence(lm, [1]).undefined == 0
+
+
+def test_refusals_name_the_culprit():
+    lm = random_model()
+    with pytest.raises(DataError, match="sentence is empty"):
+        es.interdependence(lm, "")
+    with pytest.raises(DataError, match="a without b"):
+        es.interdependence(lm, [1, 2], a=[0])
+    with pytest.raises(DataError, match="at without a"):
+        es.interdependence(lm, [1, 2], at=1)
+    with pytest.raises(ConfigError, match="memory is 100 bytes"):
+        Engine(lm, memory=100)
