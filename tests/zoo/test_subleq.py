@@ -138,7 +138,7 @@ def test_a_program_that_never_halts_is_refused() -> None:
         es.interpret_many(ENTRY.program, [ENTRY.encode([0, 0, 0])])
 
 
-@pytest.mark.parametrize("written", ["9 11 -1", "9, 11, -1", "9,11,-1", [9, 11, -1], (9, 11, -1)])
+@pytest.mark.parametrize("written", ["9 11 -1", "[9, 11, -1]", "9,11,-1", [9, 11, -1], (9, 11, -1)])
 def test_memory_is_written_in_several_ways(written: object) -> None:
     assert ENTRY.decode(ENTRY.encode(written)) == [9, 11, -1]
 
