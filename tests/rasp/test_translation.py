@@ -174,6 +174,10 @@ def test_an_empty_selection_needs_a_default() -> None:
         (lambda: rasp.elementwise(abs), "at least one expression"),
         (lambda: rasp.elementwise(abs, 3), "an expression is needed"),
         (lambda: rasp.aggregate(tokens, tokens), "a selector is needed"),
+        (
+            lambda: rasp.selector_width(rasp.select(tokens, indices, operator.lt)),
+            "key 'a' and query 0",
+        ),
         (lambda: rasp.select(tokens, tokens, "<"), "a function of a key and a query"),
     ],
 )
@@ -190,13 +194,24 @@ def test_combinations_beyond_reason_are_refused() -> None:
         )
 
 
+def test_comparisons_beyond_reason_are_refused() -> None:
+    pair = rasp.elementwise(lambda *values: values, indices, length)
+    with pytest.raises(es.ProgramError, match=r"1,640 possible keys with 1,640 possible queries"):
+        rasp.translate(
+            rasp.selector_width(rasp.select(pair, pair, operator.lt)), vocabulary="a", longest=40
+        )
+
+
 def test_inputs_are_checked() -> None:
     found = rasp.translate(tokens, vocabulary="abc", longest=3)
     with pytest.raises(es.ProgramError, match="4 tokens; this program takes 1 to 3"):
         found.encode("abca")
     with pytest.raises(es.ProgramError, match="position 1 holds 'x'"):
         found.encode("ax")
-    with pytest.raises(es.ProgramError, match="different tokens"):
-        rasp.translate(tokens, vocabulary="aa", longest=3)
+    with pytest.raises(es.ProgramError, match="position 0 holds"):
+        found.encode([["a"]])
+    for vocabulary in ("aa", "", [["a"]], 3):
+        with pytest.raises(es.ProgramError, match="the vocabulary"):
+            rasp.translate(tokens, vocabulary=vocabulary, longest=3)
     with pytest.raises(es.ProgramError, match="longest must be at least 1"):
         rasp.translate(tokens, vocabulary="ab", longest=0)

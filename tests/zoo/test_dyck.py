@@ -39,7 +39,7 @@ def test_every_string_of_up_to_six_brackets() -> None:
 @pytest.mark.parametrize(("kinds", "depth"), [(1, 1), (1, 5), (2, 8), (4, 3)])
 def test_random_strings(kinds: int, depth: int) -> None:
     entry = zoo.load("dyck", kinds=kinds, depth=depth + 1)
-    check(entry.samples(300, size=60, seed=kinds), kinds=kinds, depth=depth)
+    check(entry.samples(150, size=60, seed=kinds), kinds=kinds, depth=depth)
 
 
 def test_rules_grow_with_the_levels_and_not_with_the_stacks() -> None:

@@ -22,14 +22,16 @@ from espalier.rasp.expressions import (
     Indices,
     Map,
     Mean,
+    Selector,
     Tokens,
     Width,
     children,
     in_order,
 )
 
-# More combinations or means than this are not tabulated.
+# More combinations, pairs of key and query, or means than this are not tabulated.
 MOST = 100_000
+MOST_PAIRS = 1_000_000
 MOST_MEANS = 4096
 
 
@@ -102,6 +104,28 @@ def apply(node: Map, values: dict[Expression, Any]) -> Any:
             f"{type(error).__name__}: {error}. It must answer for every combination of values"
         ) from error
     return found
+
+
+def selected(selector: Selector, facts: Facts) -> dict[Any, list[Any]]:
+    """For each possible query, the possible keys that it selects."""
+    keys, queries = facts[selector.keys].values, facts[selector.queries].values
+    if len(keys) * len(queries) > MOST_PAIRS:
+        raise ProgramError(
+            f"a selector compares {len(keys):,} possible keys with {len(queries):,} possible "
+            f"queries, more than {MOST_PAIRS:,} pairs; give a smaller vocabulary or longest, or "
+            "compare fewer values at a time"
+        )
+    return {query: [key for key in keys if _holds(selector, key, query)] for query in queries}
+
+
+def _holds(selector: Selector, key: Any, query: Any) -> bool:
+    try:
+        return bool(selector.predicate(key, query))
+    except Exception as error:
+        raise ProgramError(
+            f"a selector's predicate fails on key {key!r} and query {query!r}: "
+            f"{type(error).__name__}: {error}. It must answer for every pair of values"
+        ) from error
 
 
 def _map(node: Map, facts: Facts) -> Fact:

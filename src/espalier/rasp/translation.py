@@ -41,6 +41,7 @@ from espalier.rasp.analysis import (
     analyse,
     apply,
     possible_means,
+    selected,
 )
 from espalier.rasp.expressions import (
     REQUIRED,
@@ -77,7 +78,7 @@ class Translation:
             )
         codes = {word: code for code, word in enumerate(self.vocabulary)}
         for place, word in enumerate(words):
-            if word not in codes:
+            if not isinstance(word, Hashable) or word not in codes:
                 shown = ", ".join(map(repr, self.vocabulary[:20]))
                 raise ProgramError(
                     f"position {place} holds {word!r}, not of the vocabulary: {shown}"
@@ -102,9 +103,10 @@ def translate(
     if not isinstance(expression, Expression):
         raise ProgramError(f"translate needs an expression; found {expression!r}")
     longest = check_range("longest", longest)
-    words = tuple(as_items(list(vocabulary), "the vocabulary"))
-    if not words or len(set(words)) < len(words):
-        raise ProgramError(f"the vocabulary needs different tokens; found {words!r}")
+    given = [*vocabulary] if isinstance(vocabulary, str) else vocabulary
+    words = tuple(as_items(given, "the vocabulary"))
+    if not words or not _all_different(words):
+        raise ProgramError(f"the vocabulary needs different, hashable tokens; found {words!r}")
     return _Translator(expression, words, longest).translated()
 
 
@@ -217,21 +219,20 @@ class _Translator:
 
     def _selected(self, selector: Selector, *, with_bos: bool) -> _View:
         """The codes of the keys that a query selects, as a form of the query's expression."""
-        keys = self._code(selector.keys), self.facts[selector.keys].values
-        always = frozenset([0] if with_bos else [])
-
-        def form(query: Any) -> frozenset[int]:
-            chosen = (keys[0].form(key) for key in keys[1] if selector.predicate(key, query))
-            return always | frozenset(int(code) for code in chosen)  # type: ignore[arg-type]
-
         node, identity = selector.queries, (selector, with_bos)
         if identity not in self.views[node]:
-            table = {value: form(value) for value in self.facts[node].values}
-            sets = list(dict.fromkeys([frozenset[int](), *table.values()]))
+            code = self._code(selector.keys).form
+            always = frozenset([0] if with_bos else [])
+            sets = {
+                query: always.union(int(code(key)) for key in keys)  # type: ignore[arg-type]
+                for query, keys in selected(selector, self.facts).items()
+            }
+            declared = dict.fromkeys([frozenset[int](), *sets.values()])
+            size = len(self.facts[selector.keys].values) + 1
             earlier = sum(isinstance(other, tuple) for other in self.views[node])
             name = f"{self.labels[node]}_selects" + (f"_{earlier + 1}" if earlier else "")
-            declare = partial(set_var, sets, len(keys[1]) + 1)
-            self.views[node][identity] = _View(name, frozenset(), table.__getitem__, declare)
+            view = _View(name, frozenset(), sets.__getitem__, partial(set_var, declared, size))
+            self.views[node][identity] = view
         return self.views[node][identity]
 
     def _variables(self) -> dict[str, Variable]:
@@ -267,6 +268,10 @@ class _Translator:
                     new = view.form(value)
                     if new != view.blank:
                         yield Rule({"step": step, **conditions}, view.name, view.blank, new)
+
+
+def _all_different(words: tuple[Any, ...]) -> bool:
+    return all(isinstance(word, Hashable) for word in words) and len(set(words)) == len(words)
 
 
 def _labels(facts: Iterable[Expression]) -> dict[Expression, str]:

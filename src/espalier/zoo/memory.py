@@ -6,6 +6,7 @@ Nothing here is a program; `espalier.zoo.subleq` is.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -123,8 +124,8 @@ def _overflow(size: Size, cell: int) -> ProgramError:
 
 
 def read_cells(size: Size, cells: str | Iterable[int]) -> list[int]:
-    """The numbers of "3 4 -1", "3, 4, -1" or [3, 4, -1], if they fit."""
-    words = cells.replace(",", " ").split() if isinstance(cells, str) else cells
+    """The numbers of "3 4 -1", "[3, 4, -1]" or [3, 4, -1], if they fit."""
+    words = re.sub(r"[][,]", " ", cells).split() if isinstance(cells, str) else cells
     numbers = []
     for place, word in enumerate(as_items(words, "the memory")):
         try:

@@ -137,13 +137,20 @@ def _subtract(size: Size, builder: RuleBuilder) -> None:
             builder.set("phase", DONE)
             continue
         builder.set("phase", BRANCH)
-        for is_target, left, sign in builder.get("target", "mem", "sign"):
-            if is_target and left < size.values and sign == size.sign(left):
-                result = size.minus(left, right)
-                builder.set("sign", size.sign(result))
-        for is_target, left in builder.get("target", "mem"):
-            if is_target and left < size.values:
-                builder.set("mem", size.minus(left, right))
+        for is_target in builder.get("target"):
+            if is_target:
+                _subtract_here(size, builder, right)
+
+
+def _subtract_here(size: Size, builder: RuleBuilder, right: int) -> None:
+    for left in builder.get("mem"):
+        if left < size.values:
+            result = size.minus(left, right)
+            builder.set("mem", result)
+            if size.sign(result) != size.sign(left):
+                for sign in builder.get("sign"):
+                    if sign == size.sign(left):
+                        builder.set("sign", size.sign(result))
 
 
 def _branch(size: Size, builder: RuleBuilder) -> None:
