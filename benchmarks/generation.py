@@ -19,7 +19,7 @@ from espalier import zoo
 from espalier.zoo import Entry
 
 # Bits of the string, digits of both numbers.
-SIZES = {"parity-scratchpad": (8, 32), "addition-scratchpad": (4, 16)}
+SIZES = {"parity-scratchpad": (8, 48), "addition-scratchpad": (4, 24)}
 BATCHES = (1, 64)
 
 
@@ -60,8 +60,8 @@ def measure(entry: Entry, machine: es.Program | es.CompiledModel, size: int) -> 
         texts = es.generate_many(machine, prompts, **asked)
         assert [text.tokens for text in texts] == begin_anew(machine, prompts, stop)
         tokens = sum(len(text.tokens) for text in texts)
-        kept = best_of(3, lambda p=prompts, a=asked: es.generate_many(machine, p, **a))
-        anew = best_of(3, lambda p=prompts: begin_anew(machine, p, stop))
+        kept = best_of(2, lambda p=prompts, a=asked: es.generate_many(machine, p, **a))
+        anew = best_of(2, lambda p=prompts: begin_anew(machine, p, stop))
         device = "symbols" if isinstance(machine, es.Program) else str(machine.device)
         rows.append(
             {

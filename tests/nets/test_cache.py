@@ -24,7 +24,7 @@ def attend_in_parts(
             block[row, :count] = z[row, start : start + count]
         added = block.clone()
         for pattern, past in zip(attention.patterns, kept, strict=True):
-            own = Block.of(pattern, block)
+            own = past.block(pattern, block)
             weights = weigh(pattern, block, own, fresh, past)
             pattern.output.add_to(added, carry(pattern, weights, own, fresh, past))
             past.store(own, fresh)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -17,6 +17,7 @@ from espalier.errors import FileError
 if TYPE_CHECKING:
     import torch
 
+    from espalier.compiler import CompiledModel
     from espalier.generation import Answer
     from espalier.interpreter import Trace
     from espalier.zoo import Entry
@@ -55,12 +56,7 @@ def run_command(
     from espalier.generation import ask
 
     entry = with_writing(load_target(target), max_tokens, stop)
-    model = None
-    if engine == "compiled":
-        from espalier.compiler import compile_program, load_compiled
-
-        is_file = target.endswith(".safetensors")
-        model = load_compiled(target) if is_file else compile_program(entry.program)
+    model = _model(target, entry) if engine == "compiled" else None
     answer = ask(entry, [" ".join(tokens)], model=model, max_layers=max_layers)[0]
     value, layers = answer.value, " ".join(map(str, answer.layers))
     if not answer.finished and entry.writing is None:
@@ -106,7 +102,8 @@ def trace_command(
 
     entry = load_target(target)
     layers = entry.max_layers if max_layers is None else max_layers
-    found = interpret(entry.program, _read(entry, " ".join(tokens), layers), max_layers=layers)
+    read = _read(entry, [" ".join(tokens)], layers)[0]
+    found = interpret(entry.program, read, max_layers=layers)
     written = [path for path in (html, output) if path is not None]
     for path in written:
         _write_trace(found, path, as_page=path is html)
@@ -115,13 +112,13 @@ def trace_command(
         show_trace(found)
 
 
-def _read(entry: Entry, text: str, max_layers: int | None) -> Sequence[int]:
+def _read(entry: Entry, inputs: list[Any], max_layers: int | None) -> list[Sequence[int]]:
     """The tokens that a program reads: its input, and what it writes after that."""
     if entry.writing is None:
-        return entry.encode(text)
+        return [entry.encode(given) for given in inputs]
     from espalier.generation import ask
 
-    return ask(entry, [text], max_layers=max_layers)[0].read
+    return [answer.read for answer in ask(entry, inputs, max_layers=max_layers)]
 
 
 def _write_trace(trace: Trace, path: Path, *, as_page: bool) -> None:
@@ -184,7 +181,7 @@ def verify_command(
 ) -> None:
     """Compare interpreter and compiled weights, value by value, on random inputs.
 
-    A program that writes is compared on its inputs with what it wrote after them.
+    A program that writes is compared on what it wrote as well.
 
     Parameters
     ----------
@@ -193,33 +190,34 @@ def verify_command(
     size
         How large an input may be.
     """
-    from espalier.compiler import compile_program, load_compiled
     from espalier.generation import ask
     from espalier.verification import verify
 
     entry = load_target(target)
-    if target.endswith(".safetensors"):
-        if dtype is not None:
-            raise FileError(f"{target} is compiled already; --dtype is for programs")
-        model = load_compiled(target)
-    else:
-        model = compile_program(entry.program, dtype=_dtype(dtype or "float32"))
+    model = _model(target, entry, dtype)
     layers = entry.max_layers if max_layers is None else max_layers
     inputs = entry.samples(cases, size=size, seed=seed)
-    if entry.writing is None:
-        batch: list[Sequence[int]] = [entry.encode(given) for given in inputs]
-    else:
-        batch = [answer.read for answer in ask(entry, inputs, max_layers=layers)]
+    batch = _read(entry, inputs, layers)
     found = verify(entry.program, batch, model=model, max_layers=layers)
     console().print(str(found), highlight=False)
     wrong = 0
     if entry.expected is not None:
-        answers = ask(entry, inputs, model=model, max_layers=layers)
-        pairs = zip(answers, inputs, strict=True)
+        pairs = zip(ask(entry, inputs, model=model, max_layers=layers), inputs, strict=True)
         wrong = sum(answer.value != entry.expected(given) for answer, given in pairs)
         console().print(f"{len(inputs) - wrong:,} of {len(inputs):,} answers are right")
     if wrong or not found.ok:
         sys.exit(1)
+
+
+def _model(target: str, entry: Entry, dtype: Dtype | None = None) -> CompiledModel:
+    """The weights in a compiled file, or those of a program."""
+    from espalier.compiler import compile_program, load_compiled
+
+    if not target.endswith(".safetensors"):
+        return compile_program(entry.program, dtype=_dtype(dtype or "float32"))
+    if dtype is not None:
+        raise FileError(f"{target} is compiled already; --dtype is for programs")
+    return load_compiled(target)
 
 
 def _dtype(name: Dtype) -> torch.dtype:

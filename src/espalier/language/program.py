@@ -153,8 +153,7 @@ def program_spec(
 
     `rules` is a list of `Rule` or a `RuleBuilder`; the resets of head outputs are added. An
     `ffn_fn` is explored along at most `max_paths` paths. `vocabulary` names the tokens. In a
-    `causal` program a position sees itself and what is to its left, and stays as it is once it
-    has the halt value; `generate` writes with such a program.
+    `causal` program a position sees only its left, and `generate` can write with it.
     """
     heads = {} if heads is None else heads
     specs = all_variables(variables, heads)
@@ -164,7 +163,6 @@ def program_spec(
         position_range = check_range("position_range", position_range)
     check_output(output_name, variables, heads)
     check_halt(halt_spec, variables, heads)
-    causal = check_causal(causal, heads)
     ranges = (input_range, position_range)
     initial = {name: initial_values(name, spec, *ranges) for name, spec in variables.items()}
     written = _rules(ffn_fn, rules, specs, frozenset(heads), max_paths)
@@ -178,7 +176,7 @@ def program_spec(
         position_range=position_range,
         halt=halt_spec,
         vocabulary=check_vocabulary(vocabulary, input_range),
-        causal=causal,
+        causal=check_causal(causal, heads),
     )
     return replace(program, rules=RuleSet([*written, *_missing_resets(program)]))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from espalier.axes import Lengths
 from espalier.nets.attention import Pattern, shift, softmax_with_sink
@@ -45,11 +46,22 @@ class Fresh:
         return self._stored[width]
 
 
+@dataclass(frozen=True)
+class Block:
+    """The keys and values of the new positions, for one pattern in one layer."""
+
+    key: Float[Tensor, "B M K"] | None
+    value: Float[Tensor, "B M W"]
+
+
 @dataclass
 class Kept:
-    """The keys and values of one pattern in one layer."""
+    """The keys and values of one pattern in one layer.
 
-    key: Float[Tensor, "B width K"]
+    A settled pattern is asked for its weights in the first layer only; deeper ones have no keys.
+    """
+
+    key: Float[Tensor, "B width K"] | None
     value: Float[Tensor, "B width W"]
 
     @staticmethod
@@ -62,47 +74,40 @@ class Kept:
             like.new_zeros(rows, width, pattern.value.height),
         )
 
+    def block(self, pattern: Pattern, z: Float[Tensor, "B M D"]) -> Block:
+        """What is to be kept of the stream at new positions."""
+        return Block(None if self.key is None else pattern.key(z), pattern.value(z))
+
     def store(self, block: Block, fresh: Fresh) -> None:
         """Keep the new positions as well, the last ones if there is not room for all."""
-        width = self.key.shape[1]
-        if width:
-            rows, columns, places = fresh.stored(width)
+        width = self.value.shape[1]
+        if not width:
+            return
+        rows, columns, places = fresh.stored(width)
+        self.value[rows, places] = block.value[rows, columns]
+        if self.key is not None and block.key is not None:
             self.key[rows, places] = block.key[rows, columns]
-            self.value[rows, places] = block.value[rows, columns]
 
-    def copy(self) -> Kept:
-        """The same, apart."""
-        return Kept(self.key.clone(), self.value.clone())
+    def deeper(self, pattern: Pattern) -> Kept:
+        """The same for the next layer, where earlier positions have changed no more."""
+        key = None if self.key is None or pattern.is_settled else self.key.clone()
+        return Kept(key, self.value.clone())
 
     def keep(self, rows: Bool[Tensor, " B"]) -> Kept:
         """Some rows of the batch."""
-        return Kept(self.key[rows], self.value[rows])
+        return Kept(None if self.key is None else self.key[rows], self.value[rows])
 
     def widened(self, room: int) -> Kept:
         """The same with room for more positions."""
-        more = (0, 0, 0, room - self.key.shape[1])
-        return Kept(
-            torch.nn.functional.pad(self.key, more), torch.nn.functional.pad(self.value, more)
-        )
-
-
-@dataclass(frozen=True)
-class Block:
-    """The keys and values of the new positions, for one pattern in one layer."""
-
-    key: Float[Tensor, "B M K"]
-    value: Float[Tensor, "B M W"]
-
-    @staticmethod
-    def of(pattern: Pattern, z: Float[Tensor, "B M D"]) -> Block:
-        """What `pattern` makes of the stream."""
-        return Block(pattern.key(z), pattern.value(z))
+        more = (0, 0, 0, room - self.value.shape[1])
+        return Kept(None if self.key is None else pad(self.key, more), pad(self.value, more))
 
 
 def weigh(
     pattern: Pattern, z: Float[Tensor, "B M D"], block: Block, fresh: Fresh, kept: Kept
 ) -> Float[Tensor, "B M places"]:
     """How much each new position attends to kept and new ones, or to each relative position."""
+    assert block.key is not None
     query = at_least_float32(pattern.query(z))
     way = _weigh_near if pattern.is_near else _weigh_all
     return way(pattern, query, block.key, fresh, kept)
@@ -137,6 +142,7 @@ def _weigh_all(
     kept: Kept,
 ) -> Float[Tensor, "B M places"]:
     """Weights over all kept positions, and then over the new ones."""
+    assert kept.key is not None
     old = torch.arange(fresh.longest, device=query.device)
     past = query @ at_least_float32(kept.key[:, : fresh.longest]).transpose(1, 2)
     past = pattern.masked(past, old - fresh.positions[..., None])
@@ -154,6 +160,7 @@ def _weigh_near(
     kept: Kept,
 ) -> Float[Tensor, "B M places"]:
     """Weights over the few relative positions."""
+    assert kept.key is not None
     logits = []
     for offset in pattern.offsets:
         there = at_least_float32(_beside(key, kept.key, fresh, offset))

@@ -9,7 +9,7 @@ from torch import Tensor
 from espalier.axes import Lengths, Residual, Tokens
 from espalier.errors import ProgramError
 from espalier.nets.attention import Settled
-from espalier.nets.cache import Block, Fresh, Kept, carry, weigh
+from espalier.nets.cache import Fresh, Kept, carry, weigh
 from espalier.nets.universal import WATCH_FROM, UniversalEncoder
 
 # Room for this many positions is made at first; when it is full it is doubled.
@@ -40,13 +40,14 @@ class CachedDecoder:
         layers, index = torch.zeros_like(counts), 0
         settled: Settled = [None] * len(self._encoder.attention.patterns)
         watch_from, watched = max(WATCH_FROM, len(self._kept)), None
+        resting: Bool[Tensor, "B M"] | None = None
         while index != self._max_layers:
-            resting = self._encoder.resting(z, index)
             layers += 1 if resting is None else ~resting[rows, last]
             attended = self._attend(z, fresh, self._at(index), settled)
             z = self._encoder.update_awake(resting, z, attended)
             index += 1
-            if bool(self._encoder.done(z, fresh.valid).all()):
+            resting = self._encoder.resting(z, index)
+            if resting is not None and bool((resting | ~fresh.valid).all()):
                 break
             if self._max_layers is None and index >= watch_from:
                 _refuse_endless(index, z, watched, self._encoder.done(z, fresh.valid))
@@ -66,7 +67,7 @@ class CachedDecoder:
         for place, (pattern, kept) in enumerate(
             zip(self._encoder.attention.patterns, layer, strict=True)
         ):
-            block = Block.of(pattern, z)
+            block = kept.block(pattern, z)
             weights = settled[place]
             if weights is None:
                 weights = weigh(pattern, z, block, fresh, kept)
@@ -79,17 +80,17 @@ class CachedDecoder:
     def _rest(self, z: Residual, fresh: Fresh, index: int) -> None:
         """Keep halted positions in the layers that they did not need, but others did."""
         if index < len(self._kept):
-            blocks = [Block.of(pattern, z) for pattern in self._encoder.attention.patterns]
-            for layer in self._kept[index:]:
-                for block, kept in zip(blocks, layer, strict=True):
-                    kept.store(block, fresh)
+            for place, pattern in enumerate(self._encoder.attention.patterns):
+                block = self._kept[index][place].block(pattern, z)
+                for layer in self._kept[index:]:
+                    layer[place].store(block, fresh)
 
     def _at(self, layer: int) -> list[Kept]:
         if layer == len(self._kept):
             # Nobody was here before: all earlier positions had halted.
             patterns = self._encoder.attention.patterns
             self._kept.append(
-                [kept.copy() for kept in self._kept[-1]]
+                [kept.deeper(p) for kept, p in zip(self._kept[-1], patterns, strict=True)]
                 if self._kept
                 else [Kept.empty(pattern, len(self._ends), self._room) for pattern in patterns]
             )

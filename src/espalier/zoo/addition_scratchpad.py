@@ -62,9 +62,8 @@ def addition_scratchpad() -> Entry:
         "total_left": v_relative("total", -1),
     }
     rules = RuleBuilder(variables, heads)
-    _move(rules)
-    _ring(rules)
-    _write(rules)
+    for part in (_move, _ring, _write):
+        part(rules)
     program = program_spec(
         variables,
         heads,

@@ -34,21 +34,6 @@ State = MutableMapping[str, Any]
 
 def parity_scratchpad() -> Entry:
     """Bits, then =, and after it the parities of all prefixes, the last being the answer."""
-
-    def step(z: State) -> None:
-        moving = z["moving"]
-        if z["writes"] and not z["written"] and z["moving_at_equals"] == START:
-            bit = z["passed"]
-            z["next"] = bit ^ z["parity"] if bit in (ZERO, ONE) else END
-            z["written"] = 1
-        if moving == EQUALS:
-            z["writes"] = 1
-        if moving != START:
-            z["passed"] = moving
-            z["moving"] = z["moving_left"]
-        elif z["written"] or not z["writes"]:
-            z["done"] = 1
-
     program = program_spec(
         variables={
             "parity": var(2, input_init_fn=lambda x: x == ONE),
@@ -65,7 +50,7 @@ def parity_scratchpad() -> Entry:
             "moving_left": v_relative("moving", -1),
             "moving_at_equals": qkv("yes", "is_equals", "moving"),
         },
-        ffn_fn=step,
+        ffn_fn=_step,
         output_name="next",
         input_range=5,
         halt_spec=halt_spec("done"),
@@ -80,6 +65,21 @@ def parity_scratchpad() -> Entry:
         expected=lambda bits: sum(read_bits(bits)) % 2,
         writing=Writing(stop=END, most=len),
     )
+
+
+def _step(z: State) -> None:
+    moving = z["moving"]
+    if z["writes"] and not z["written"] and z["moving_at_equals"] == START:
+        bit = z["passed"]
+        z["next"] = bit ^ z["parity"] if bit in (ZERO, ONE) else END
+        z["written"] = 1
+    if moving == EQUALS:
+        z["writes"] = 1
+    if moving != START:
+        z["passed"] = moving
+        z["moving"] = z["moving_left"]
+    elif z["written"] or not z["writes"]:
+        z["done"] = 1
 
 
 def _last_parity(written: Iterable[int]) -> int:
