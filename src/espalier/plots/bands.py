@@ -52,7 +52,7 @@ class Facets:
 
 def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
     """Means as lines and [low, high] as bands; `table` has the facets' columns, mean, low, high."""
-    columns = sorted(table[facets.across].unique())
+    columns = sorted(table[facets.across].unique().tolist())
     rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
     size = (2.35 * len(columns) + 1.0, 1.95 * len(rows) + 0.95)
     figure = Figure(figsize=size, layout="constrained")
