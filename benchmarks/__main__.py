@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("programs", "training")
+NAMES = ("programs", "training", "decompose")
 
 
 def main() -> None:

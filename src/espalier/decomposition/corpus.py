@@ -176,7 +176,7 @@ class _Stretch:
 
 def _flat(engine: Engine, batch: Sequence[tuple[int, ...]]) -> list[Array]:
     """The upper triangles of a group's matrices, each row by row."""
-    return [matrix.cpu().numpy()[np.triu_indices(len(matrix), 1)] for matrix in engine.pairs(batch)]
+    return [matrix.numpy()[np.triu_indices(len(matrix), 1)] for matrix in engine.pairs(batch)]
 
 
 @contextmanager

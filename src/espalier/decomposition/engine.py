@@ -78,27 +78,23 @@ class Engine:
                 groups.append([number])
         return groups
 
-    @torch.no_grad()
     def pairs(self, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "n n"]]:
         """DI of every pair l < r of each sentence, NaN elsewhere; the longest comes first."""
-        found = self._by(Quick(), sentences)
-        if found is None or any(_lacks(matrix) for matrix in found):
-            found = self._by(Steady(), sentences)
-        assert found is not None
-        return found
+        try:
+            return self.pairs_by(Quick(), sentences)
+        except OutOfReach:
+            return self.pairs_by(Steady(), sentences)
 
-    def _by(self, way: Way, sentences: Sequence[Sequence[int]]) -> list[Tensor] | None:
-        """The same by one way, or None where it does not reach."""
+    @torch.no_grad()
+    def pairs_by(self, way: Way, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "n n"]]:
+        """The same by one way, on the CPU."""
         lengths = [len(sentence) for sentence in sentences]
         stretch = min(lengths[0], max(2, self.budget.words // len(sentences)))
         plain = PlainPass(self.model, self._layers, way, sentences, stretch=stretch)
         size = max(1, self.budget.rows // stretch)
         found: list[Tensor] = []
-        try:
-            for first in range(0, len(sentences), size):
-                found += self._some(plain, lengths, slice(first, first + size))
-        except OutOfReach:
-            return None
+        for first in range(0, len(sentences), size):
+            found += self._some(plain, lengths, slice(first, first + size))
         return found
 
     def _some(self, plain: PlainPass, lengths: Sequence[int], some: slice) -> list[Tensor]:
@@ -119,6 +115,10 @@ class Engine:
                     if used:
                         ratios = measure(joint, apart, self._decoder)
                         found[:going, begin : begin + used, step] = ratios.T
+        found = found.cpu()
+        wanted = sum(n * (n - 1) // 2 for n in lengths)
+        if int(found.isnan().sum()) != found.numel() - wanted and not plain.way.final:
+            raise OutOfReach  # or undefined, which the other way will say again
         return [matrix[:n, :n] for matrix, n in zip(found, lengths, strict=True)]
 
 
@@ -190,9 +190,3 @@ class PlainPass:
         if not self.way.reaches(own):
             raise OutOfReach
         return table[places], self.way.shift(own * LOG2E)[places]
-
-
-def _lacks(matrix: Float[Tensor, "n n"]) -> bool:
-    """Whether any pair has no number."""
-    upper = torch.ones_like(matrix, dtype=torch.bool).triu(1)
-    return bool((matrix.isnan() & upper).any())
