@@ -97,7 +97,7 @@ class Steady:
 
     def centre(self, middle: Tensor) -> Tensor:
         """What `settle` wants to know of S: itself."""
-        return middle
+        return middle.clone()
 
     def settle(self, moved: Tensor, spare: Tensor, around: Around) -> Tensor:
         """level - weight (1 - d) in `spare`; `moved` is used up."""
