@@ -39,8 +39,7 @@ def test_neither_grouping_nor_memory_nor_the_way_changes_a_number(lm, some, budg
     some = sorted(some, key=len, reverse=True)
     engine = Engine(lm)
     engine.budget = Budget(*budget)
-    with torch.no_grad():
-        found = engine._by(way, some)
+    found = engine.pairs_by(way, some)
     for tokens, values in zip(some, found, strict=True):
         wanted = by_definition(lm, tokens, "hidden")
         np.testing.assert_allclose(values.numpy(), wanted, rtol=1e-10, atol=1e-10)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,6 +34,8 @@ class Around(NamedTuple):
 @dataclass(frozen=True)
 class Quick:
     """By exponentials: exact while |S| and the inputs stay far from where they overflow."""
+
+    final: ClassVar[bool] = False  # a number that is missing may be there by the other way
 
     def open(self, moved: Tensor) -> Tensor:
         """M becomes exp M, in place."""
@@ -79,6 +81,8 @@ class Quick:
 class Steady:
     """By tanh, exact for any size and several times as slow: 2 d = tanh (M+S)/2 + tanh (M-S)/2."""
 
+    final: ClassVar[bool] = True
+
     def open(self, moved: Tensor) -> Tensor:
         """M stays as it is."""
         return moved
@@ -93,7 +97,7 @@ class Steady:
 
     def centre(self, middle: Tensor) -> Tensor:
         """What `settle` wants to know of S: itself."""
-        return middle
+        return middle.clone()
 
     def settle(self, moved: Tensor, spare: Tensor, around: Around) -> Tensor:
         """level - weight (1 - d) in `spare`; `moved` is used up."""
