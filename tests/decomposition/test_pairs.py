@@ -43,7 +43,7 @@ def test_neither_grouping_nor_memory_nor_the_way_changes_a_number(lm, some, budg
         found = engine._by(way, some)
     for tokens, values in zip(some, found, strict=True):
         wanted = by_definition(lm, tokens, "hidden")
-        np.testing.assert_allclose(values.numpy(), wanted, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(values[0].numpy(), wanted, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,23 @@ def test_weights_of_any_size_are_answered(scale, dtype):
     assert large.sum() > 15
     close = 1e-9 if dtype == torch.float64 else 2e-3
     np.testing.assert_allclose(found[large], wanted[large], rtol=close, atol=close)
+
+
+def test_saturated_gates_of_a_trained_size_stay_on_the_quick_way():
+    lm = random_model(3, hidden=5, scale=8, dtype=torch.float32)
+    with torch.no_grad():
+        lm.encoder.weight.mul_(20 / (lm.encoder.weight @ lm.rnn.weight_ih_l0.T).abs().max())
+        quick, steady = (Engine(lm)._by(way, [[1, 2, 3, 4, 5, 6]]) for way in (Quick(), Steady()))
+    assert quick is not None
+    np.testing.assert_allclose(quick[0], steady[0], rtol=1e-3, atol=1e-5)
+
+
+@given(models(), sentences(most=6))
+def test_both_spaces_by_one_pass(lm, tokens):
+    [both] = Engine(lm, space=("hidden", "logits")).pairs_by_space([tokens])
+    for values, space in zip(both, ("hidden", "logits"), strict=True):
+        alone = es.interdependence(lm, tokens, space=space).values
+        np.testing.assert_array_equal(values.numpy(), alone)
 
 
 def test_single_precision_at_the_size_of_the_papers():

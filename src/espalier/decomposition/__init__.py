@@ -7,6 +7,13 @@ from espalier.decomposition.allocations import (
     Murdoch,
     Papers,
 )
+from espalier.decomposition.baselines import (
+    InputHessian,
+    Method,
+    Occlusion,
+    ShapleyInteraction,
+    interaction_baseline,
+)
 from espalier.decomposition.corpus import PairBlock, interdependence_corpus
 from espalier.decomposition.decompose import (
     Batch,
@@ -16,7 +23,7 @@ from espalier.decomposition.decompose import (
 )
 from espalier.decomposition.dependence import Dependence, Interactions, interact_batch
 from espalier.decomposition.interdependence import interdependence
-from espalier.decomposition.pairs import Pairs
+from espalier.decomposition.pairs import PairMatrix, Pairs
 from espalier.decomposition.parts import Parts
 from espalier.decomposition.recursion import Layer, layers_of, propagate, stacked_layers
 
@@ -26,17 +33,23 @@ __all__ = [
     "Batch",
     "Dependence",
     "Generalised",
+    "InputHessian",
     "Interactions",
     "Layer",
+    "Method",
     "Murdoch",
+    "Occlusion",
     "PairBlock",
+    "PairMatrix",
     "Pairs",
     "Papers",
     "Parts",
+    "ShapleyInteraction",
     "decompose",
     "decompose_batch",
     "decompose_many",
     "interact_batch",
+    "interaction_baseline",
     "interdependence",
     "interdependence_corpus",
     "layers_of",

@@ -27,7 +27,7 @@ CPU_MEMORY, CUDA_MEMORY = 192 * MIB, 8192 * MIB
 # More rows at once than this no longer fit the cache of a core; on CUDA there is no such limit.
 CPU_ROWS = 1024
 # Numbers held for a word and for a row, in units of the hidden size and for each layer.
-WORD, ROW = 36, 18
+WORD, ROW = 40, 18
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,16 @@ class Engine:
 
     @torch.no_grad()
     def __init__(
-        self, model: LanguageModel, *, space: Space = "hidden", memory: int | None = None
+        self,
+        model: LanguageModel,
+        *,
+        space: Space | tuple[Space, ...] = "hidden",
+        memory: int | None = None,
     ) -> None:
         self.model, self.budget = model, Budget.of(model, memory)
         self._layers = [Ready.of(layer) for layer in layers_of(model)]
-        # With decoder = Q R, ||decoder x|| = ||R x||: no vector of the vocabulary's size is made.
-        self._decoder = None
-        if space == "logits":
-            self._decoder = torch.linalg.qr(model.decoder.weight, mode="r").R.T.contiguous()
+        spaces = (space,) if isinstance(space, str) else space
+        self._decoders = [_decoder(model, one) for one in spaces]
 
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
         """Sentences in groups that fit, longest first."""
@@ -81,6 +83,11 @@ class Engine:
     @torch.no_grad()
     def pairs(self, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "n n"]]:
         """DI of every pair l < r of each sentence, NaN elsewhere; the longest comes first."""
+        return [matrices[0] for matrices in self.pairs_by_space(sentences)]
+
+    @torch.no_grad()
+    def pairs_by_space(self, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "K n n"]]:
+        """The same in each of the spaces that were asked for, in their order, by one pass."""
         found = self._by(Quick(), sentences)
         if found is None or any(_lacks(matrix) for matrix in found):
             found = self._by(Steady(), sentences)
@@ -105,7 +112,7 @@ class Engine:
         """All pairs of the sentences of one slice of a group."""
         lengths, stretch = lengths[some], plain.stretch
         longest, count = lengths[0], len(lengths)
-        found = plain.like.new_full((count, longest, longest), torch.nan)
+        found = plain.like.new_full((len(self._decoders), count, longest, longest), torch.nan)
         rows = Rows(self._layers, plain.way, capacity=stretch * count)
         for begin in range(0, longest, stretch):
             rows.clear()
@@ -117,9 +124,10 @@ class Engine:
                     used = rows.count
                     joint, apart = rows.step(now, going=going, grow=start == begin)
                     if used:
-                        ratios = measure(joint, apart, self._decoder)
-                        found[:going, begin : begin + used, step] = ratios.T
-        return [matrix[:n, :n] for matrix, n in zip(found, lengths, strict=True)]
+                        for in_space, decoder in zip(found, self._decoders, strict=True):
+                            ratios = measure(joint, apart, decoder)
+                            in_space[:going, begin : begin + used, step] = ratios.T
+        return [found[:, number, :n, :n] for number, n in enumerate(lengths)]
 
 
 class OutOfReach(Exception):  # noqa: N818
@@ -162,13 +170,10 @@ class PlainPass:
         """What rows share in each layer; `state` is moved on to the window's end."""
         stop = start + self.stretch
         running, found = self._running[start:stop], []
-        projected, shift = self._project(self._tokens[start:stop])
-        own: Tensor | None = None
+        projected, own = self._project(self._tokens[start:stop])
         for number, ready in enumerate(self._layers):
             plain = plain_pass(ready.layer, projected, running, state[number])
-            shared = share_steps(
-                ready, self.way, plain, own=own, shift=shift if number == 0 else None
-            )
+            shared = share_steps(ready, self.way, plain, own=own, first=number == 0)
             if shared is None:
                 raise OutOfReach
             found.append(shared)
@@ -179,20 +184,31 @@ class PlainPass:
         return found
 
     def _project(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Input weights times input, and what that is as an addition to M.
+        """Input weights times input, of four gates and of three as an addition to M.
 
         Once for each word that occurs, however often it does.
         """
         kinds, places = torch.unique(tokens, return_inverse=True)
         first = self._layers[0]
         table = self._embedding[kinds] @ first.layer.from_input.T
-        own = table[:, : 3 * first.units] * first.doubled
-        if not self.way.reaches(own):
-            raise OutOfReach
-        return table[places], self.way.shift(own * LOG2E)[places]
+        own = table[:, : 3 * first.units] * (first.doubled * LOG2E)
+        return table[places], own[places]
 
 
-def _lacks(matrix: Float[Tensor, "n n"]) -> bool:
+def _decoder(model: LanguageModel, space: Space) -> Tensor | None:
+    """What takes a vector to one as long as its image in that space; None: itself.
+
+    With decoder = Q R, ||decoder x|| = ||R x||: no vector of the vocabulary's size is made.
+    """
+    match space:
+        case "hidden":
+            return None
+        case "logits":
+            root: Tensor = torch.linalg.qr(model.decoder.weight, mode="r").R.T.contiguous()
+            return root
+
+
+def _lacks(matrices: Float[Tensor, "K n n"]) -> bool:
     """Whether any pair has no number."""
-    upper = torch.ones_like(matrix, dtype=torch.bool).triu(1)
-    return bool((matrix.isnan() & upper).any())
+    upper = torch.ones_like(matrices, dtype=torch.bool).triu(1)
+    return bool((matrices.isnan() & upper).any())

@@ -76,11 +76,23 @@ def interdependence(
     model, space = check_model(model), check_space(space)
     sentence = read_sentence(model, tokens)
     match allocation:
-        case Papers():
+        case Papers():  # a step a pair beside the plain pass
+            passes = 1 + (len(sentence) - 1) / 2
             values = Engine(model, space=space).pairs([sentence.ids])[0].cpu().numpy()
         case _:
+            passes = 3 * len(sentence) * (len(sentence) - 1) / 2
             values = _by_definition(model, sentence, space, allocation)
-    return Pairs(sentence.words, sentence.ids, values, space, sentence.unknown, model, allocation)
+    return Pairs(
+        words=sentence.words,
+        ids=sentence.ids,
+        values=values,
+        space=space,
+        unknown=sentence.unknown,
+        method="interdependence",
+        passes=passes,
+        model=model,
+        allocation=allocation,
+    )
 
 
 def _by_definition(

@@ -14,7 +14,7 @@ import numpy as np
 from espalier.decomposition.rendering import cut, headline
 
 if TYPE_CHECKING:
-    from espalier.decomposition.pairs import Pairs
+    from espalier.decomposition.pairs import PairMatrix
     from espalier.decomposition.parts import Parts
 
 FRAGMENT_WORDS = 60
@@ -35,12 +35,12 @@ STYLE = """
 """
 
 
-def pairs_page(pairs: Pairs) -> str:
+def pairs_page(pairs: PairMatrix) -> str:
     """One self-contained HTML file."""
     return _page(" ".join(pairs.words), _pairs_table(pairs, len(pairs.words)))
 
 
-def pairs_fragment(pairs: Pairs) -> str:
+def pairs_fragment(pairs: PairMatrix) -> str:
     """What a notebook shows."""
     return f"<style>{STYLE}</style>{_pairs_table(pairs, FRAGMENT_WORDS)}"
 
@@ -55,7 +55,7 @@ def parts_fragment(parts: Parts) -> str:
     return f"<style>{STYLE}</style>{_parts_table(parts)}"
 
 
-def _pairs_table(pairs: Pairs, most: int) -> str:
+def _pairs_table(pairs: PairMatrix, most: int) -> str:
     words = pairs.words[:most]
     values = pairs.values[:most, :most]
     darkest = max(float(np.nanmax(values, initial=0.0)), 1e-9) if len(words) > 1 else 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -23,37 +23,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Pairs:
-    """`values[l, r]` is DI of words l < r, read after r; NaN elsewhere and where undefined."""
+class PairMatrix:
+    """A number for every two words l < r in `values[l, r]`; NaN elsewhere and where undefined.
+
+    `passes` is what it cost, in runs of the model over the sentence.
+    """
 
     words: tuple[str, ...]
     ids: tuple[int, ...]
     values: np.ndarray[Any, Any]
     space: Space
     unknown: int
-    model: LanguageModel = field(repr=False)
-    allocation: Allocation
+    method: str
+    passes: float
 
     @property
     def undefined(self) -> int:
-        """How many pairs contribute nothing together, so that they have no DI."""
+        """How many pairs contribute nothing together, so that they have no number."""
         return int(np.isnan(self.values[np.triu_indices(len(self.words), 1)]).sum())
-
-    @cached_property
-    def error(self) -> float:
-        """How far the parts of any word alone are from summing to the state, at the logits."""
-        count = len(self.words)
-        focus = [[place] for place in range(count)]
-        parts = decompose_many(
-            self.model, [self.ids] * count, focus=focus, allocation=self.allocation
-        )
-        return max(one.error for one in parts)
-
-    def interaction(self, left: int, right: int) -> Dependence:
-        """One pair with its vectors: the joint contribution, and the part that is no sum."""
-        return depend(
-            self.model, self.ids, a=[left], b=[right], space=self.space, allocation=self.allocation
-        )
 
     def to_frame(self) -> pandas.DataFrame:
         """One row a pair: places, words, distance and DI."""
@@ -104,3 +91,27 @@ class Pairs:
         from espalier.decomposition.page import pairs_fragment
 
         return pairs_fragment(self)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Pairs(PairMatrix):
+    """`values[l, r]` is DI of words l < r, read after r."""
+
+    model: LanguageModel
+    allocation: Allocation
+
+    @cached_property
+    def error(self) -> float:
+        """How far the parts of any word alone are from summing to the state, at the logits."""
+        count = len(self.words)
+        focus = [[place] for place in range(count)]
+        parts = decompose_many(
+            self.model, [self.ids] * count, focus=focus, allocation=self.allocation
+        )
+        return max(one.error for one in parts)
+
+    def interaction(self, left: int, right: int) -> Dependence:
+        """One pair with its vectors: the joint contribution, and the part that is no sum."""
+        return depend(
+            self.model, self.ids, a=[left], b=[right], space=self.space, allocation=self.allocation
+        )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from espalier.decomposition.pairs import Pairs
+    from espalier.decomposition.pairs import PairMatrix
     from espalier.decomposition.parts import Parts
 
 LONGEST_WORD = 14
@@ -15,7 +15,7 @@ MOST_WORDS = 40  # a longer sentence shows its first ones
 BAR = 24
 
 
-def headline(pairs: Pairs) -> str:
+def headline(pairs: PairMatrix) -> str:
     """What was measured, in one line."""
     count = len(pairs.words)
     notes = [f"{count * (count - 1) // 2:,} pairs, {pairs.space}"]
@@ -23,7 +23,7 @@ def headline(pairs: Pairs) -> str:
         notes.append(f"{pairs.undefined} undefined")
     if pairs.unknown:
         notes.append(f"{pairs.unknown} unknown words")
-    return "interdependence of every two words (" + ", ".join(notes) + ")"
+    return f"{pairs.method} of every two words ({', '.join(notes)})"
 
 
 def cut(word: str, most: int = LONGEST_WORD) -> str:
@@ -32,14 +32,14 @@ def cut(word: str, most: int = LONGEST_WORD) -> str:
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
-def pairs_text(pairs: Pairs) -> str:
+def pairs_text(pairs: PairMatrix) -> str:
     """A row a word, its partners across: DI in hundredths, two digits a pair."""
     above, below = frame_of(pairs)
     rows = [" ".join([label, *(shown for shown, _ in cells)]) for label, cells in rows_of(pairs)]
     return "\n".join([above, *rows, below])
 
 
-def frame_of(pairs: Pairs) -> tuple[str, str]:
+def frame_of(pairs: PairMatrix) -> tuple[str, str]:
     """What stands above and below the rows."""
     count = min(len(pairs.words), MOST_WORDS)
     numbers = " ".join(f"{place % 100:2d}" for place in range(count))
@@ -49,7 +49,7 @@ def frame_of(pairs: Pairs) -> tuple[str, str]:
     return above, f"{below}\nin hundredths; ** is 1 or more, ?? undefined"
 
 
-def rows_of(pairs: Pairs) -> list[tuple[str, list[tuple[str, float]]]]:
+def rows_of(pairs: PairMatrix) -> list[tuple[str, list[tuple[str, float]]]]:
     """For each word its label, and its cells as text and number."""
     count, width = min(len(pairs.words), MOST_WORDS), _width(pairs)
     rows = []
@@ -61,7 +61,7 @@ def rows_of(pairs: Pairs) -> list[tuple[str, list[tuple[str, float]]]]:
     return rows
 
 
-def _width(pairs: Pairs) -> int:
+def _width(pairs: PairMatrix) -> int:
     return max(len(cut(word)) for word in pairs.words[:MOST_WORDS])
 
 

@@ -95,10 +95,9 @@ class Rows:
         layer, used = self._layers[number], self.count * self._going
         flat, moved = self._wide[0, :, :used], self._view(self._wide[0])
         torch.mm(self._hidden[number, 0, :used], layer.recurrent, out=flat[0])
-        if now.shift is not None:
-            self._way.open(moved[0].add_(now.offset))
-            self._way.shifted(moved[0], now.shift, out=moved[1])
-            return moved
+        if now.own is not None:
+            torch.add(moved[0].add_(now.offset), now.own, out=moved[1])
+            return self._way.open(moved)
         assert below is not None
         flat[1].copy_(flat[0])
         for rows, given in zip(flat, below, strict=True):

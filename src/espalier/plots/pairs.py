@@ -8,14 +8,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from espalier.decomposition import Pairs, Parts
+    from espalier.decomposition import PairMatrix, Parts
 
 INK, BLUE, QUIET = "#1b1f27", "#1f62d0", "#9aa1ad"
 CELL, NUMBERED = 0.42, 24  # inches a word; more words than this have no numbers in their cells
 LONGEST_WORD = 18
 
 
-def draw_pairs(pairs: Pairs) -> Figure:
+def draw_pairs(pairs: PairMatrix) -> Figure:
     """The earlier word down, the later across; darker for more, hatched where undefined."""
     words = [_cut(word) for word in pairs.words]
     count = len(words)
@@ -34,7 +34,7 @@ def draw_pairs(pairs: Pairs) -> Figure:
     bar = figure.colorbar(image, ax=panel, shrink=0.75, pad=0.02)
     bar.outline.set_visible(False)
     space = "hidden state" if pairs.space == "hidden" else "logits"
-    panel.set_title(f"Interdependence ({space})", fontsize=11, loc="left", color=INK)
+    panel.set_title(f"{pairs.method.capitalize()} ({space})", fontsize=11, loc="left", color=INK)
     return figure
 
 

@@ -1,0 +1,186 @@
+"""Other measures of how two words interact, under the interface of interdependence.
+
+All compare, after word r, what l and r do together with what each does: the size of what is not a
+sum, over the size of the whole. They differ in what "do" means and in what they cost. A word is
+taken away by setting its embedding to zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from espalier.decomposition.decompose import batches
+from espalier.decomposition.dependence import Space, check_space, in_space, ratio
+from espalier.decomposition.duals import second_order
+from espalier.decomposition.inputs import Words, check_model, read_sentence
+from espalier.decomposition.pairs import PairMatrix
+from espalier.errors import ConfigError
+from espalier.nets.lstm import LanguageModel
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Occlusion:
+    """Take away l, r and both: || h - h_l - h_r + h_lr || / || h - h_lr ||.
+
+    A run for the sentence, one without each word and one without each pair.
+    """
+
+
+@dataclass(frozen=True)
+class InputHessian:
+    """The mixed second derivative in the scales of both words, over their joint effect to it.
+
+    || d²h / da db || / || dh/da + dh/db + d²h / da db || with words l and r scaled by 1+a and 1+b:
+    Occlusion's Taylor series, where the sentence is. Four runs a pair.
+    """
+
+
+@dataclass(frozen=True)
+class ShapleyInteraction:
+    """The Shapley interaction index of l and r among all words up to r (through shapiq).
+
+    It is an index of numbers, not of vectors, so what is played for is the state's (or the
+    logits') component along the state of the whole sentence; the index is divided by the
+    difference between all words and none. Up to `budget` runs for each r: exact where
+    2 ** (r + 1) runs are enough, else shapiq's estimate, drawn by `seed`.
+    """
+
+    budget: int = 4096
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.budget < 16:
+            raise ConfigError(f"budget is {self.budget}; at least 16 runs a word are needed")
+
+
+Method = Occlusion | InputHessian | ShapleyInteraction
+Run = Callable[[Bool[Tensor, "B N"]], Float[Tensor, "B N H"]]
+
+
+@torch.no_grad()
+def interaction_baseline(
+    model: LanguageModel, tokens: Words, *, method: Method, space: Space = "hidden"
+) -> PairMatrix:
+    """Every two words of a sentence by another measure than DI, and what that cost."""
+    model, space = check_model(model), check_space(space)
+    sentence = read_sentence(model, tokens)
+    inputs = model.encoder(torch.tensor([sentence.ids], device=model.encoder.weight.device))[0]
+    match method:
+        case Occlusion():
+            name, (values, passes) = "occlusion interaction", _occlude(model, inputs, space)
+        case InputHessian():
+            name, (values, passes) = "input Hessian", _differentiate(model, inputs, space)
+        case ShapleyInteraction():
+            name, (values, passes) = "Shapley interaction", _play(model, inputs, space, method)
+    return PairMatrix(
+        sentence.words, sentence.ids, values, space, sentence.unknown, name, float(passes)
+    )
+
+
+def read_masked(
+    model: LanguageModel, inputs: Float[Tensor, "N D"], kept: Bool[Tensor, "B N"]
+) -> Float[Tensor, "B N H"]:
+    """Hidden states of the sentence with only the words that each row keeps."""
+    found = []
+    for some in batches([len(inputs)] * len(kept), model.shape.hidden):
+        duals = (kept[some].unsqueeze(-1) * inputs).unsqueeze(0)
+        found.append(second_order(model, duals)[0])
+    return torch.cat(found)
+
+
+def _occlude(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Array, int]:
+    count = len(inputs)
+    left, right = (torch.from_numpy(x) for x in np.triu_indices(count, 1))
+    kept = torch.ones(1 + count + len(left), count, dtype=torch.bool, device=inputs.device)
+    kept[torch.arange(1, count + 1), torch.arange(count)] = False
+    pairs = torch.arange(count + 1, len(kept))
+    kept[pairs, left] = kept[pairs, right] = False
+    states = read_masked(model, inputs, kept)
+    whole, without_both = states[0, right], states[pairs, right]
+    joint = whole - without_both
+    apart = joint - (whole - states[1 + left, right]) - (whole - states[1 + right, right])
+    return _matrix(model, joint, -apart, space, count), len(kept)
+
+
+def _differentiate(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Array, int]:
+    count = len(inputs)
+    left, right = (torch.from_numpy(x) for x in np.triu_indices(count, 1))
+    found = []
+    for some in batches([count] * len(left), 4 * model.shape.hidden):
+        rows, steps = torch.arange(len(some)), right[some]
+        duals = inputs.new_zeros(4, len(some), *inputs.shape)
+        duals[0] = inputs
+        duals[1, rows, left[some]] = inputs[left[some]]
+        duals[2, rows, right[some]] = inputs[right[some]]
+        found.append(second_order(model, duals)[:, rows, steps])
+    _, by_left, by_right, mixed = torch.cat(found, dim=1)
+    return _matrix(model, by_left + by_right + mixed, mixed, space, count), 4 * len(left)
+
+
+def _matrix(model: LanguageModel, joint: Tensor, apart: Tensor, space: Space, count: int) -> Array:
+    """Ratios of sizes, pair by pair, where they belong."""
+    sizes = [
+        torch.linalg.vector_norm(in_space(part, model, space), dim=-1) for part in (apart, joint)
+    ]
+    values = np.full((count, count), np.nan)
+    values[np.triu_indices(count, 1)] = ratio(sizes[0], sizes[1]).cpu().numpy()
+    return values
+
+
+def _play(
+    model: LanguageModel, inputs: Tensor, space: Space, method: ShapleyInteraction
+) -> tuple[Array, int]:
+    count = len(inputs)
+    values, passes = np.full((count, count), np.nan), 0
+    for r in range(1, count):
+        game = _Game(model, inputs[: r + 1], space)
+        index = _index(game, r + 1, method)
+        worth = game(np.array([[True] * (r + 1), [False] * (r + 1)]))
+        span = abs(float(worth[0] - worth[1]))
+        for left in range(r):
+            values[left, r] = abs(index[(left, r)]) / span if span else np.nan
+        passes += game.runs
+    return values, passes
+
+
+class _Game:
+    """What a coalition of words is worth: its state's component along the whole one's."""
+
+    def __init__(self, model: LanguageModel, inputs: Tensor, space: Space) -> None:
+        self._model, self._inputs, self._space, self.runs = model, inputs, space, 0
+        every = torch.ones(1, len(inputs), dtype=torch.bool, device=inputs.device)
+        whole = self._read(every)[0]
+        self._direction = whole / whole.norm().clamp_min(torch.finfo(whole.dtype).tiny)
+
+    def __call__(self, coalitions: Array) -> Array:
+        kept = torch.from_numpy(np.asarray(coalitions, dtype=bool)).to(self._inputs.device)
+        worth: Array = (self._read(kept) @ self._direction).double().cpu().numpy()
+        return worth
+
+    def _read(self, kept: Tensor) -> Tensor:
+        self.runs += len(kept)
+        last = read_masked(self._model, self._inputs, kept)[:, -1]
+        return in_space(last, self._model, self._space)
+
+
+def _index(game: _Game, players: int, method: ShapleyInteraction) -> Any:
+    """Pairwise indices that are looked up by pairs of players."""
+    try:
+        import shapiq
+    except ImportError as error:
+        raise ConfigError(
+            "the Shapley interaction index needs shapiq: pip install 'espalier[baselines]'"
+        ) from error
+    if 2**players <= method.budget:
+        return shapiq.ExactComputer(game, n_players=players)("SII", 2)
+    estimator = shapiq.SHAPIQ(n=players, max_order=2, index="SII", random_state=method.seed)
+    return estimator.approximate(method.budget, game)
