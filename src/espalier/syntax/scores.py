@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from espalier.data.treebank import Treebank
 from espalier.data.trees import pair_starts
 from espalier.decomposition.corpus import one_thread_each
+from espalier.decomposition.dependence import Space
 from espalier.decomposition.engine import Engine
 from espalier.decomposition.inputs import check_model
 from espalier.errors import ModelError
@@ -20,6 +21,7 @@ from espalier.nets.vocabulary import UNKNOWN, Vocabulary
 from espalier.syntax.effects import Words
 
 Array = np.ndarray
+SPACES: tuple[Space, ...] = ("hidden", "logits")
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
     There is a thread for each of torch's by default; on CUDA there is one.
     """
     numbers = encode_words(check_model(model), bank)
-    engine, places = Engine(model, space=("hidden", "logits")), pair_starts(bank.lengths)
+    engine, places = Engine(model, space=SPACES), pair_starts(bank.lengths)
     found = np.empty((2, places[-1]), dtype=np.float32)
 
     def compute(group: list[int]) -> None:
@@ -60,11 +62,12 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
 
 
 @torch.no_grad()
-def surprisals(model: LanguageModel, bank: Treebank, *, at_once: int = 2048) -> Float[Array, " W"]:
+def surprisals(model: LanguageModel, bank: Treebank, *, at_once: int = 1024) -> Float[Array, " W"]:
     """-log P(word | the words before it), in nats; NaN for the first, which nothing precedes."""
     numbers = torch.from_numpy(encode_words(model, bank)).to(model.encoder.weight.device)
     found = np.full(len(numbers), np.nan, dtype=np.float32)
     order = np.argsort(bank.lengths, kind="stable")[::-1]
+    order = order[bank.lengths[order] > 1]
     first = 0
     while first < len(order):
         longest = int(bank.lengths[order[first]])
