@@ -31,6 +31,7 @@ def test_every_group_has_its_panel_and_every_curve_its_band():
     assert figure.axes[3].get_ylabel() == "other"
     for panel, k in zip(figure.axes, (2, 4, 8, 2, 4, 8), strict=True):
         assert [line.get_linestyle() for line in panel.lines] == ["-", "--"]
+        assert panel.get_ylim() == pytest.approx((0, 1.05 * 1.6))  # all of the highest band is seen
         for line, band in zip(panel.lines, panel.collections, strict=True):
             assert list(line.get_ydata()) == pytest.approx([1 / k, 2 / k, 3 / k])
             heights = band.get_paths()[0].vertices[:, 1]

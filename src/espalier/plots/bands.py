@@ -52,7 +52,7 @@ class Facets:
 
 def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
     """Means as lines and [low, high] as bands; `table` has the facets' columns, mean, low, high."""
-    columns = sorted(table[facets.across].unique())
+    columns = sorted(table[facets.across].unique().tolist())
     rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
     size = (2.35 * len(columns) + 1.0, 1.95 * len(rows) + 0.95)
     figure = Figure(figsize=size, layout="constrained")
@@ -66,6 +66,8 @@ def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
             if down == 0:
                 title = facets.titles.format(f"{column:,}" if type(column) is int else column)
                 panels[down][across].set_title(title, fontsize=10)
+        if not facets.logarithmic:  # panels of a row share their axis
+            panels[down][0].set_ylim(*(facets.limits or (0, 1.05 * some["high"].max())))
         panels[down][0].set_ylabel(facets.side if row is None else facets.sides[row], fontsize=9)
     figure.supxlabel(facets.x_label, fontsize=10)
     handles, names = panels[0][0].get_legend_handles_labels()
@@ -92,7 +94,3 @@ def _draw(panel: Any, table: pandas.DataFrame, facets: Facets) -> None:
     if facets.logarithmic:
         panel.set_yscale("log")
         panel.yaxis.set_major_locator(LogLocator(numticks=6))
-    elif facets.limits is not None:
-        panel.set_ylim(*facets.limits)
-    else:
-        panel.set_ylim(bottom=0)
