@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("programs", "training")
+NAMES = ("programs", "generation", "scan", "training", "decompose")
 
 
 def main() -> None:

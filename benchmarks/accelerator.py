@@ -4,6 +4,7 @@
     python benchmarks/accelerator.py bench --out DIR         the ensemble against processes
     python benchmarks/accelerator.py scaffold --out DIR      4 lengths x 2 settings x 5 seeds
     python benchmarks/accelerator.py text --out DIR          WikiText-2, 400 units, annealed
+    python benchmarks/accelerator.py pairs --out DIR         DI of every pair of a treebank
 
 Needs torch, numpy, safetensors and jaxtyping only. Ctrl-C (or `timeout -s INT`) stops a run at
 its next step and packs what there is. Files written to --out are at most 15 MiB each.
@@ -280,7 +281,7 @@ def pack(file: Path, target: Path, chosen: list[str]) -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["check", "bench", "worker", "scaffold", "text"])
+    parser.add_argument("what", choices=["check", "bench", "worker", "scaffold", "text", "pairs"])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--work", default="runs", help="where whole runs are kept")
@@ -320,6 +321,11 @@ def main() -> None:
             scaffold(args, args.out)
         case "text":
             text(args, args.out)
+        case "pairs":
+            sys.path.insert(0, str(Path(__file__).parent.parent))
+            from benchmarks.pairs_on_device import pairs
+
+            pairs(device, args.out, hidden=args.hidden)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import torch
 
+from espalier.evaluation import resident_bytes
 from espalier.storage import write_text
 from espalier.version import __version__
 
@@ -46,15 +46,8 @@ def machine() -> dict[str, Any]:
 
 
 def peak_memory_mb() -> float:
-    """The most memory this process has held so far.
-
-    From /proc where there is one: getrusage also counts what the parent held when it forked.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(peak.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """The most memory this process has held so far."""
+    return resident_bytes() / 2**20
 
 
 def report(name: str, rows: Sequence[dict[str, Any]]) -> None:

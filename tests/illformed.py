@@ -81,6 +81,19 @@ def alone(make: Callable[[], object]) -> Callable[[Blueprint], object]:
     return lambda blueprint: make()
 
 
+def _ahead(b: Blueprint) -> object:
+    heads = {"seen": v_relative("flag", -1), "odd": qkv("flag", "flag", "flag", [2, 5])}
+    return program_spec(
+        b["variables"],
+        heads,
+        rules=[],
+        output_name="flag",
+        input_range=b["input_range"],
+        position_range=b["position_range"],
+        causal=True,
+    )
+
+
 def _circle(b: Blueprint) -> object:
     circle = {"one": v_relative("two", 0), "two": v_relative("one", 0)}
     return program_spec(**{**b, "heads": {**b["heads"], **circle}})
@@ -122,6 +135,7 @@ NAMES = [
         ),
     ),
     Spoiler("vocabulary a number", ("vocabulary", "5"), changed(vocabulary=5)),
+    Spoiler("causal a word", ("causal", "'yes'"), changed(causal="yes")),
 ]
 
 VARIABLES = [
@@ -209,6 +223,7 @@ HEADS = [
     ),
     Spoiler("offset a float", ("-1.0",), alone(lambda: v_relative("flag", -1.0))),
     Spoiler("offset None", ("None",), alone(lambda: v_relative("flag", None))),
+    Spoiler("looks only ahead", ("'odd'", "+2", "causal"), _ahead),
     Spoiler("carries itself", ("'odd'",), head(lambda: v_relative("odd", 0))),
     Spoiler("carry each other", ("'one'",), _circle),
 ]

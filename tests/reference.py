@@ -63,9 +63,17 @@ def run_by_definition(
     updated, attended, halted = [states], [[]], False
     while not halted and len(updated) - 1 != max_layers:
         middle = attend(program, states)
+        resting = [has_halted(program, here) and len(updated) > 1 for here in states]
+        middle = [
+            old if rests else new for rests, old, new in zip(resting, states, middle, strict=True)
+        ]
         if strict:
-            refuse_undefined_reads(program, middle, layer=len(updated))
-        states = [apply_rules(program.rules, program.specs, here) for here in middle]
+            awake = {place for place, rests in enumerate(resting) if not rests}
+            refuse_undefined_reads(program, middle, awake, layer=len(updated))
+        states = [
+            here if rests else apply_rules(program.rules, program.specs, here)
+            for rests, here in zip(resting, middle, strict=True)
+        ]
         if program.halt is not None:
             name, value = program.halt.variable, program.halt.value
             halted = all(here[name] == value for here in states)
@@ -75,6 +83,21 @@ def run_by_definition(
         updated.append(states)
     outputs = [here[program.output_name] for here in states]
     return ReferenceRun(outputs, len(updated) - 1, halted, updated, attended)
+
+
+def last_answer(
+    program: Program, tokens: Sequence[int], *, max_layers: int | None, strict: bool = True
+) -> tuple[int, int]:
+    """The last position's output, and after how many layers it came to rest."""
+    run = run_by_definition(program, tokens, max_layers=max_layers, strict=strict)
+    rests = (n for n in range(1, run.layers) if has_halted(program, run.updated[n][-1]))
+    return run.outputs[-1], next(rests, run.layers)
+
+
+def has_halted(program: Program, here: Assignment) -> bool:
+    """Whether a position of a causal program is done, and stays as it is."""
+    halt = program.halt
+    return program.causal and halt is not None and here[halt.variable] == halt.value
 
 
 def first_state(program: Program, token: int, position: int) -> Assignment:
@@ -107,7 +130,8 @@ def attend(program: Program, states: States) -> States:
     middle = [dict(here) for here in states]
     for name, head in program.heads.items():
         for position in range(len(states)):
-            values = selected_values(head, states, position)
+            visible = states[: position + 1] if program.causal else states
+            values = selected_values(head, visible, position)
             middle[position][name] = aggregate(program.specs[name], values)
     return middle
 
@@ -165,10 +189,11 @@ def undefined_reads(rule: Rule, seen: Mapping[str, object]) -> set[str]:
     return null
 
 
-def refuse_undefined_reads(program: Program, middle: States, layer: int) -> None:
+def refuse_undefined_reads(program: Program, middle: States, awake: set[int], layer: int) -> None:
     places = {
         (position, name)
         for position, here in enumerate(middle)
+        if position in awake
         for rule in program.rules
         for name in undefined_reads(rule, seen_by_rules(program.specs, here))
     }

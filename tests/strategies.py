@@ -8,7 +8,7 @@ read heads that are defined wherever they are read, and so run strictly; the oth
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
@@ -71,9 +71,9 @@ def blueprints(draw, *, strict: bool | None = None) -> Blueprint:
 
 
 @st.composite
-def cases(draw, *, strict: bool | None = None) -> Case:
+def cases(draw, *, strict: bool | None = None, causal: bool | None = None) -> Case:
     dice = Dice(draw)
-    program = program_spec(**random_blueprint(dice, strict=strict))
+    program = program_spec(**random_blueprint(dice, strict=strict, causal=causal))
     batch = [random_input(dice, program) for _ in range(dice.number(1, 4))]
     surely_halts = program.halt is not None and program.halt.variable == CLOCK
     return Case(program, batch, None if surely_halts and dice.chance(70) else dice.number(0, 5))
@@ -98,8 +98,11 @@ def specs_and_function(draw) -> tuple[Specs, Function]:
     return specs, random_function(dice, Access(specs, list(specs), list(specs)))
 
 
-def random_blueprint(dice: Dice, *, strict: bool | None = None) -> Blueprint:
+def random_blueprint(
+    dice: Dice, *, strict: bool | None = None, causal: bool | None = None
+) -> Blueprint:
     strict = dice.chance(50) if strict is None else strict
+    causal = dice.chance(35) if causal is None else causal
     halting = dice.pick([None, DONE, CLOCK, CLOCK])
     input_range = dice.number(1, 4)
     position_range = dice.pick([None, None, *range(2, 8)])
@@ -110,14 +113,18 @@ def random_blueprint(dice: Dice, *, strict: bool | None = None) -> Blueprint:
         own[halting] = var(size, **first)
     if strict and position_range:
         own[EDGE] = var(2, position_init_fn=Table((0, 0, *[1] * (position_range - 2))))
-    heads, specs = random_heads(dice, own)
+    heads, specs = random_heads(dice, own, causal=causal)
+    outputs = [name for name in own if isinstance(own[name], Categorical)]
+    # What a causal program writes it can read again, if there are tokens enough.
+    readable = [name for name in outputs if causal and own[name].size <= input_range]
     return {
         "variables": own,
         "heads": heads,
-        "output_name": dice.pick([name for name in own if isinstance(own[name], Categorical)]),
+        "output_name": dice.pick(readable or outputs),
         "input_range": input_range,
         "position_range": position_range,
         "halt_spec": halt_spec(halting, own[halting].size - 1) if halting else None,
+        "causal": causal,
         **random_mlp(dice, _access(own, heads, specs, strict=strict)),
     }
 
@@ -171,15 +178,20 @@ def _start(
 # Heads
 
 
-def random_heads(dice: Dice, own: Specs) -> tuple[dict[str, Head], Specs]:
+def random_heads(dice: Dice, own: Specs, *, causal: bool) -> tuple[dict[str, Head], Specs]:
     """Up to three heads, and the specs of every variable, their outputs included.
 
-    Now and then a head reads another's output, which is null when a layer starts.
+    Now and then a head reads another's output, which is null when a layer starts. A causal
+    program's heads may look ahead, but not only ahead.
     """
     heads: dict[str, Head] = {}
     specs = dict(own)
     for name in ["h0", "h1", "h2"][: dice.number(0, 3)]:
         head = random_head(dice, specs if dice.chance(35) else own)
+        if causal and head.relative_positions and min(head.relative_positions) > 0:
+            nearest = min(head.relative_positions)
+            away = {-nearest} if head.query is None else head.relative_positions | {-nearest}
+            head = replace(head, relative_positions=frozenset(away))
         heads[name] = head
         specs[name] = head.output_spec or specs[head.value]
     return heads, specs

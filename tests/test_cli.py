@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from espalier import zoo
+
 
 def espalier(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "espalier.cli", *arguments]
@@ -36,6 +38,51 @@ def test_run_gives_the_answer(engine: str) -> None:
     assert re.search(r"answer\s+0\n", found.stdout)
     assert re.search(r"layers\s+3\n", found.stdout)
     assert re.search(r"answer\s+1\n", espalier("run", "parity-sum-modulo", "10").stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["addition", "34+56"], "90"),
+        (["subleq", "9 11 3 11 10 6 11 11 -1 7 5 0"], "9 11 3 11 10 6 11 11 -1 7 12 0"),
+        (["subleq", "3", "3", "-1", "5"], "3 3 -1 0"),
+        (["sort", "3", "1", "2"], "1 2 3"),
+        (["reverse", "live"], "evil"),
+        (["dyck", "([)]"], "False"),
+    ],
+)
+def test_programs_answer_as_people_write(words: list[str], answer: str) -> None:
+    found = espalier("run", *words)
+    assert re.search(rf"answer\s+{re.escape(answer)}\n", found.stdout), found.stderr
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "compiled"])
+def test_a_program_that_writes_is_run_by_letting_it_write(engine: str) -> None:
+    found = espalier("run", "addition-scratchpad", "34+56", "--engine", engine)
+    assert re.search(r"answer\s+90\n", found.stdout)
+    assert re.search(r"written\s+0 9 END\n", found.stdout)
+    assert re.search(r"layers\s+7 8 10\n", found.stdout)
+    cut = espalier("run", "addition-scratchpad", "34+56", "--max-tokens", "1")
+    assert re.search(r"written\s+0 \(cut off\)\n", cut.stdout)
+
+
+def test_a_program_that_writes_is_traced_with_what_it_wrote() -> None:
+    shown = espalier("trace", "addition-scratchpad", "34", "+", "56").stdout
+    assert shown.startswith("START 3 4 + 5 6 = 0 9  ->  10 10 10 10 10 10 0 9 10")
+
+
+def test_a_program_that_writes_is_verified_with_what_it_wrote(tmp_path) -> None:
+    found = espalier("verify", "parity-scratchpad", "--cases", "20", "--size", "9")
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "20 of 20 answers are right" in found.stdout
+    path = str(tmp_path / "parity.safetensors")
+    assert espalier("compile", "parity-scratchpad", "-o", path).returncode == 0
+    prompt = ["START", "1", "0", "1", "=", "--max-tokens", "9", "--stop", "END"]
+    ran = espalier("run", path, *prompt, "--engine", "compiled")
+    assert re.search(r"written\s+1 1 0 END\n", ran.stdout)
+    refused = espalier("run", "parity-sum-modulo", "1", "--max-tokens", "3")
+    assert refused.returncode == 2
+    assert "not causal" in refused.stderr
 
 
 def test_trace_shows_itself_and_writes_every_kind_of_file(tmp_path) -> None:
@@ -108,7 +155,7 @@ def test_demo_writes_a_page_made_by_running_it(tmp_path) -> None:
     found = espalier("demo", "-o", str(tmp_path / "demo.html"))
     assert found.returncode == 0, found.stderr
     page = (tmp_path / "demo.html").read_text()
-    assert page.count("<section>") == 3
+    assert page.count("<section>") == len(zoo.names())
     assert "2,110 of 2,110" in page
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<!DOCTYPE[^>]*>', "", page)
 

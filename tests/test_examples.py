@@ -29,6 +29,14 @@ def test_the_parity_example_agrees_with_itself(capsys) -> None:
     assert all("1 on symbols, 1 in" in line for line in lines)
 
 
+def test_the_writing_example_adds(capsys) -> None:
+    runpy.run_path(str(ROOT / "examples" / "writing.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[0] == lines[1]
+    assert lines[0].startswith("345+678= 3 2 0 1 END: 1023")
+
+
 def test_the_example_of_ones_own_is_right() -> None:
     program = runpy.run_path(str(ROOT / "examples" / "my_program.py"))["program"]
     batch = [["START", "3", "1", "4", "1", "5"], ["START", "0", "7", "2"]]

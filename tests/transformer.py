@@ -1,4 +1,4 @@
-"""A textbook Transformer encoder: dense matrices, loops over positions, nothing clever.
+"""A textbook Transformer, encoder or decoder: dense matrices, loops over positions, nothing clever.
 
 Reads the same `Weights` as the runtime and shares no code with it.
 """
@@ -13,17 +13,18 @@ from torch import Tensor
 from espalier.nets.weights import FeedForwardWeights, HeadWeights, Weights
 
 
-def attend(head: HeadWeights, z: Tensor) -> Tensor:
+def attend(head: HeadWeights, z: Tensor, *, causal: bool = False) -> Tensor:
     """What one head adds to the stream of one sequence (N x D)."""
     query, key = z @ head.query.dense().T, z @ head.key.dense().T
     value, output = z @ head.value.dense().T, head.output.dense().T
     rows = []
     for i in range(len(z)):
-        logits = [float(query[i] @ key[j]) + _bias(head, j - i) for j in range(len(z))]
+        seen = range(i + 1 if causal else len(z))
+        logits = [float(query[i] @ key[j]) + _bias(head, j - i) for j in seen]
         top = max([*logits, head.sink])
         powers = [math.exp(logit - top) for logit in logits]
         total = sum(powers) + math.exp(head.sink - top)
-        rows.append(sum((p / total) * v for p, v in zip(powers, value, strict=True)) @ output)
+        rows.append(sum((p / total) * v for p, v in zip(powers, value, strict=not causal)) @ output)
     return torch.stack(rows)
 
 
@@ -54,8 +55,12 @@ def run(weights: Weights, tokens: list[int], max_layers: int | None) -> tuple[li
     layers = 0
     while layers != max_layers:
         layers += 1
-        z = z + sum((attend(head, z) for head in weights.heads), torch.zeros_like(z))
+        before, causal = z, weights.causal
+        z = z + sum((attend(h, z, causal=causal) for h in weights.heads), torch.zeros_like(z))
         z = z + feed_forward(weights.feedforward, z)
+        if causal and weights.halt is not None and layers > 1:
+            for i, row in enumerate(before):
+                z[i] = row if row[weights.halt.dimension] > 0.5 else z[i]
         if weights.halt is not None and bool((z[:, weights.halt.dimension] > 0.5).all()):
             break
     return (z @ weights.unembedding.dense().T).argmax(-1).tolist(), layers

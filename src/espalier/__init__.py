@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.version import __version__
 
 if TYPE_CHECKING:
-    from espalier import experiments, language, plots, zoo
+    from espalier import experiments, language, plots, rasp, zoo
     from espalier.compiler import (
         CompiledModel,
         compile_program,
@@ -72,12 +72,17 @@ if TYPE_CHECKING:
         Shelf,
         reproduce,
     )
+    from espalier.generation import (
+        generate,
+        generate_many,
+    )
     from espalier.interpreter import (
         Trace,
         interpret,
         interpret_many,
     )
     from espalier.language import (
+        Generation,
         Program,
         Run,
         Runs,
@@ -136,6 +141,7 @@ _HOMES = {
     "Evaluation": "espalier.evaluation",
     "FileError": "espalier.errors",
     "Generalised": "espalier.decomposition",
+    "Generation": "espalier.language",
     "InputHessian": "espalier.decomposition",
     "LanguageModel": "espalier.nets",
     "MinimalProgram": "espalier.learnability",
@@ -176,6 +182,8 @@ _HOMES = {
     "english_model": "espalier.nets",
     "ensemble": "espalier.training",
     "evaluate": "espalier.evaluation",
+    "generate": "espalier.generation",
+    "generate_many": "espalier.generation",
     "interaction_baseline": "espalier.decomposition",
     "interdependence": "espalier.decomposition",
     "interdependence_corpus": "espalier.decomposition",
@@ -205,7 +213,7 @@ _HOMES = {
     "verify": "espalier.verification",
     "write_pairs": "espalier.syntax",
 }
-_ROOMS = ("experiments", "language", "plots", "zoo")
+_ROOMS = ("experiments", "language", "plots", "rasp", "zoo")
 
 __all__ = [
     "AsPrinted",
@@ -219,6 +227,7 @@ __all__ = [
     "Evaluation",
     "FileError",
     "Generalised",
+    "Generation",
     "InputHessian",
     "LanguageModel",
     "MinimalProgram",
@@ -261,6 +270,8 @@ __all__ = [
     "ensemble",
     "evaluate",
     "experiments",
+    "generate",
+    "generate_many",
     "interaction_baseline",
     "interdependence",
     "interdependence_corpus",
@@ -276,6 +287,7 @@ __all__ = [
     "pairs_of",
     "plots",
     "program_spec",
+    "rasp",
     "read_sweep",
     "reproduce",
     "rule_frequency_grid",

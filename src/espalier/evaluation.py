@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ConfigError, DataError
@@ -248,7 +249,7 @@ class _Machine:
                 from espalier.interpreter import interpret_many
 
                 runs = interpret_many(self.program, job.values(), max_layers=self.max_layers)
-                return _Answered(dict(zip(job, runs, strict=True)), _resident_bytes())
+                return _Answered(dict(zip(job, runs, strict=True)), resident_bytes())
             case Compiled(_, dtype, device):
                 return self._compiled(job, dtype, device)
 
@@ -266,7 +267,7 @@ class _Machine:
             _built[key] = model.to(device)
         runs = _built[key].run_many(job.values(), max_layers=self.max_layers)
         on_cuda = torch.device(device).type == "cuda"
-        peak = torch.cuda.max_memory_allocated(device) if on_cuda else _resident_bytes()
+        peak = torch.cuda.max_memory_allocated(device) if on_cuda else resident_bytes()
         return _Answered(dict(zip(job, runs, strict=True)), peak)
 
 
@@ -276,10 +277,17 @@ def program_hash(program: Program) -> str:
     return hashlib.sha256(record.encode()).hexdigest()
 
 
-def _resident_bytes() -> int:
-    """The most memory that this process has held; Linux counts in KiB, macOS in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+def resident_bytes() -> int:
+    """The most memory that this process has held.
+
+    From /proc where there is one: getrusage also counts what the parent held when it forked.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(peak.split()[1]) * 1024
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return held if sys.platform == "darwin" else held * 1024
 
 
 def _open(

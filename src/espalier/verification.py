@@ -20,12 +20,14 @@ from espalier.compiler.decoding import (
     is_exact,
 )
 from espalier.compiler.encoding import encode
-from espalier.compiler.model import chunks, pad
+from espalier.compiler.model import pad
 from espalier.errors import ProgramError
 from espalier.interpreter.batch import State
 from espalier.interpreter.machine import Machine
 from espalier.language import Numerical, Program, Run, show_value
+from espalier.language.batches import chunks
 from espalier.language.program import check_batch, check_layers
+from espalier.nets.universal import hold
 from espalier.storage import write_frame
 
 if TYPE_CHECKING:
@@ -177,9 +179,11 @@ def _compare_layers(
     settled = model.encoder.attention.settle(z, valid)
     result.add(_differences(model, state, z[valid], "embedding", result))
     while len(state.batch) and state.layer != max_layers:
-        state, z = machine.attend(state), model.encoder.attention(z, valid, settled)
+        resting = model.encoder.resting(z, state.layer)
+        attended = model.encoder.attention(z, valid, settled)
+        state, z = machine.attend(state), hold(resting, z, attended)
         result.add(_differences(model, state, z[valid], "attention", result))
-        state, z = machine.update(state), model.encoder.feedforward(z)
+        state, z = machine.update(state), hold(resting, z, model.encoder.feedforward(z))
         result.add(_differences(model, state, z[valid], "mlp", result))
         result.layers += len(state.batch)
         going = ~machine.halted(state)

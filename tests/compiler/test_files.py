@@ -59,6 +59,22 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_file_from_before_there_were_causal_programs_is_read(tmp_path) -> None:
+    path = tmp_path / "parity.safetensors"
+    model = es.compile_program(zoo.load("parity-sequential-relative").program)
+    model.save(path)
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    program, weights = json.loads(metadata["program"]), json.loads(metadata["weights"])
+    del program["causal"], weights["fields"]["causal"]
+    older = {"program": json.dumps(program), "weights": json.dumps(weights)}
+    save_file(tensors, path, metadata | older)
+    loaded = es.load_compiled(path)
+    assert loaded.program == model.program
+    assert loaded.run([2, 1, 1]) == model.run([2, 1, 1])
+
+
 def test_files_that_are_not_compiled_models_are_refused(tmp_path) -> None:
     path = tmp_path / "model.safetensors"
     with pytest.raises(es.FileError, match="no file"):
@@ -83,6 +99,8 @@ def test_a_damaged_file_is_refused(tmp_path, spoiled: str) -> None:
         record | {"output_name": "nothing"},
         record | {"halt": ["done", 9]},
         record | {"vocabulary": ["0"]},
+        record | {"causal": True},
+        record | {"causal": "yes"},
         record | {"rules": record["rules"] + record["rules"][:1]},
         record | {"initial": record["initial"] | {"parity": {"input": [0]}}},
     ]

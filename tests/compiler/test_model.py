@@ -4,8 +4,9 @@ from hypothesis import given, settings
 
 import espalier as es
 from espalier import zoo
-from espalier.compiler.model import chunks, pad
+from espalier.compiler.model import pad
 from espalier.language import halt_spec, program_spec, v_relative, var
+from espalier.language.batches import chunks
 from strategies import Case, cases
 
 

@@ -31,6 +31,30 @@ def test_shifting_stays_within_a_sequence(sizes, offset):
 
 
 @given(lengths, st.data())
+def test_positions_go_on_from_where_a_sequence_starts(sizes, data):
+    starts = np.array([data.draw(st.integers(0, 9)) for _ in sizes])
+    batch = Batch.of(sizes, starts=starts)
+    expected = [starts[e] + p for e, size in enumerate(sizes) for p in range(size)]
+    assert batch.position.tolist() == expected
+    assert batch.ends.tolist() == [s + n for s, n in zip(starts, sizes, strict=True)]
+    offset = data.draw(st.integers(-3, 3))
+    assert np.array_equal(batch.shifted(offset)[1], Batch.of(sizes).shifted(offset)[1])
+
+
+@given(lengths, st.data())
+def test_what_is_taken_can_be_put_back(sizes, data):
+    state = state_of(sizes)
+    size = len(state.batch.example)
+    chosen = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)), dtype=bool)
+    taken = state.take(chosen)
+    assert taken.batch.position.tolist() == state.batch.position[chosen].tolist()
+    assert state.put(chosen, taken).equal(state).all()
+    other = State(taken.batch, 3, {name: column + 1 for name, column in taken.columns.items()})
+    after = state.put(chosen, other)
+    assert np.array_equal(after.columns["a"], state.columns["a"] + chosen)
+
+
+@given(lengths, st.data())
 def test_every_asks_all_positions_of_each_sequence(sizes, data):
     masks = [data.draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in sizes]
     found = Batch.of(sizes).every(np.concatenate([np.array(mask) for mask in masks]))

@@ -32,7 +32,7 @@ def test_a_trace_has_the_state_after_every_sublayer(case):
         assert states == rounded(expected.attended[layer])
 
 
-@given(cases(strict=True))
+@given(cases(strict=True) | cases(strict=True, causal=True))
 def test_every_change_has_a_rule_and_every_rule_a_change(case):
     tokens = case.batch[0]
     trace = interpret(case.program, tokens, max_layers=case.max_layers)

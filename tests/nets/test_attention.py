@@ -5,35 +5,8 @@ from hypothesis import strategies as st
 
 import transformer
 from espalier.nets.attention import Pattern, SelfAttention, softmax_with_sink
-from espalier.nets.weights import HeadWeights, RelativeBias, Sparse
-
-WIDTH = 6
-
-
-def heads(seed: int, offsets: list[int] | None, count: int) -> tuple[HeadWeights, ...]:
-    """Heads with random dense matrices; the first two share their pattern."""
-    source = torch.Generator().manual_seed(seed)
-
-    def matrix(rows: int, columns: int) -> Sparse:
-        values = torch.randn(rows, columns, generator=source, dtype=torch.float64)
-        places = values.abs() > 0.4
-        rows_, columns_ = places.nonzero(as_tuple=True)
-        return Sparse((rows, columns), rows_, columns_, values[places])
-
-    bias = None
-    if offsets is not None:
-        first = min(offsets)
-        table = torch.full((max(offsets) - first + 1,), -torch.inf, dtype=torch.float64)
-        for offset in offsets:
-            table[offset - first] = torch.randn(1, generator=source).item()
-        bias = RelativeBias(first, table)
-    query, key = matrix(3, WIDTH), matrix(3, WIDTH)
-    made = []
-    for place in range(count):
-        if place >= 2:
-            query, key = matrix(3, WIDTH), matrix(3, WIDTH)
-        made.append(HeadWeights(query, key, matrix(2, WIDTH), matrix(WIDTH, 2), 0.3, bias))
-    return tuple(made)
+from espalier.nets.weights import HeadWeights, Sparse
+from random_heads import WIDTH, heads
 
 
 @given(
@@ -41,16 +14,17 @@ def heads(seed: int, offsets: list[int] | None, count: int) -> tuple[HeadWeights
     offsets=st.none() | st.lists(st.integers(-6, 6), min_size=1, max_size=12, unique=True),
     lengths=st.lists(st.integers(1, 5), min_size=1, max_size=3),
     count=st.integers(1, 3),
+    causal=st.booleans(),
 )
-def test_attention_equals_the_textbook(seed, offsets, lengths, count) -> None:
+def test_attention_equals_the_textbook(seed, offsets, lengths, count, causal) -> None:
     made = heads(seed, offsets, count)
     width = max(lengths)
     z = torch.randn(len(lengths), width, WIDTH, dtype=torch.float64)
     valid = torch.arange(width) < torch.tensor(lengths)[:, None]
-    after = SelfAttention(made)(z, valid)
+    after = SelfAttention(made, causal=causal)(z, valid)
     for row, length in enumerate(lengths):
         alone = z[row, :length]
-        expected = alone + sum(transformer.attend(head, alone) for head in made)
+        expected = alone + sum(transformer.attend(h, alone, causal=causal) for h in made)
         torch.testing.assert_close(after[row, :length], expected)
 
 
@@ -80,6 +54,26 @@ def test_a_pattern_nobody_writes_is_settled_once_and_gives_the_same() -> None:
     torch.testing.assert_close(settled(z, valid, known), SelfAttention(made)(z, valid))
     assert SelfAttention(made, written=read[:1]).settle(z, valid) == [None]
     assert SelfAttention(made).settle(z, valid) == [None]
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    lengths=st.lists(st.integers(1, 5), min_size=1, max_size=3),
+    settles=st.booleans(),
+)
+def test_one_query_stands_for_all_where_they_are_the_same(seed, lengths, settles) -> None:
+    made = heads(seed, None, 2)
+    asked = made[0].query.columns.unique()
+    z = torch.randn(len(lengths), max(lengths), WIDTH, dtype=torch.float64)
+    z[..., asked] = z[0, 0, asked]
+    valid = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    nothing = torch.tensor([], dtype=torch.long)
+    fast = SelfAttention(made, nothing if settles else None, constant=asked)
+    assert fast.patterns[0].is_uniform == (len(asked) > 0)
+    known = fast.settle(z, valid)
+    torch.testing.assert_close(fast(z, valid, known)[valid], SelfAttention(made)(z, valid)[valid])
+    assert not SelfAttention(made, constant=asked, causal=True).patterns[0].is_uniform
+    assert not SelfAttention(heads(seed, [0, 1], 2), constant=asked).patterns[0].is_uniform
 
 
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=6), st.floats(-50, 50))

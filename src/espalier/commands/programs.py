@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from espalier.commands.show import console, show_pairs, show_table, show_trace
-from espalier.commands.targets import load_target
+from espalier.commands.targets import load_target, with_writing
 from espalier.errors import FileError
 
 if TYPE_CHECKING:
     import torch
 
+    from espalier.compiler import CompiledModel
+    from espalier.generation import Answer
     from espalier.interpreter import Trace
+    from espalier.zoo import Entry
 
 Target = Annotated[str, Parameter(help="A zoo name, FILE.safetensors, or FILE.py:NAME.")]
 Layers = Annotated[int | None, Parameter(help="Stop after this many layers.")]
@@ -35,6 +39,8 @@ def run_command(
     *tokens: Annotated[str, Parameter(help="The input, as one word or many.")],
     engine: Literal["interpreter", "compiled"] = "interpreter",
     max_layers: Layers = None,
+    max_tokens: int | None = None,
+    stop: str | None = None,
 ) -> None:
     """Run a program on one input and print its answer.
 
@@ -42,29 +48,36 @@ def run_command(
     ----------
     engine
         Run on symbols, or through compiled Transformer weights.
+    max_tokens
+        Take the input as a prompt, and let a causal program write at most so many tokens.
+    stop
+        The token after which nothing is written.
     """
-    entry = load_target(target)
-    sequence = entry.encode(" ".join(tokens))
-    layers = entry.max_layers if max_layers is None else max_layers
-    if engine == "interpreter":
-        from espalier.interpreter import interpret_many
+    from espalier.generation import ask
 
-        run = interpret_many(entry.program, [sequence], max_layers=layers)[0]
-    else:
-        from espalier.compiler import compile_program, load_compiled
-
-        is_file = target.endswith(".safetensors")
-        model = load_compiled(target) if is_file else compile_program(entry.program)
-        run = model.run(sequence, max_layers=layers)
-    answer = entry.decode(run.outputs)
+    entry = with_writing(load_target(target), max_tokens, stop)
+    model = _model(target, entry) if engine == "compiled" else None
+    answer = ask(entry, [" ".join(tokens)], model=model, max_layers=max_layers)[0]
+    value, layers = answer.value, " ".join(map(str, answer.layers))
+    if not answer.finished and entry.writing is None:
+        layers += " (stopped, not halted)"
     show_pairs(
         {
-            "answer": " ".join(map(str, answer)) if isinstance(answer, list) else str(answer),
-            "outputs": " ".join(map(str, run.outputs)),
-            "layers": f"{run.layers}{'' if run.halted else ' (stopped, not halted)'}",
+            "answer": " ".join(map(str, value)) if isinstance(value, list) else str(value),
+            ("written" if entry.writing else "outputs"): _outputs(entry, answer),
+            "layers": layers,
             "engine": engine,
         }
     )
+
+
+def _outputs(entry: Entry, answer: Answer) -> str:
+    """Values, or the tokens that they are where they were written."""
+    writing, names = entry.writing, entry.program.vocabulary
+    if writing is None or names is None:
+        return " ".join(map(str, answer.outputs))
+    cut = "" if answer.finished or writing.stop is None else " (cut off)"
+    return " ".join(names[token] for token in answer.outputs) + cut
 
 
 def trace_command(
@@ -75,6 +88,8 @@ def trace_command(
     max_layers: Layers = None,
 ) -> None:
     """Show every variable at every position, layer by layer, as the paper's Figure 3 does.
+
+    A program that writes is shown reading its input and then what it wrote.
 
     Parameters
     ----------
@@ -87,13 +102,23 @@ def trace_command(
 
     entry = load_target(target)
     layers = entry.max_layers if max_layers is None else max_layers
-    found = interpret(entry.program, entry.encode(" ".join(tokens)), max_layers=layers)
+    read = _read(entry, [" ".join(tokens)], layers)[0]
+    found = interpret(entry.program, read, max_layers=layers)
     written = [path for path in (html, output) if path is not None]
     for path in written:
         _write_trace(found, path, as_page=path is html)
         console().print(f"wrote {path}", highlight=False)
     if not written:
         show_trace(found)
+
+
+def _read(entry: Entry, inputs: list[Any], max_layers: int | None) -> list[Sequence[int]]:
+    """The tokens that a program reads: its input, and what it writes after that."""
+    if entry.writing is None:
+        return [entry.encode(given) for given in inputs]
+    from espalier.generation import ask
+
+    return [answer.read for answer in ask(entry, inputs, max_layers=max_layers)]
 
 
 def _write_trace(trace: Trace, path: Path, *, as_page: bool) -> None:
@@ -156,6 +181,8 @@ def verify_command(
 ) -> None:
     """Compare interpreter and compiled weights, value by value, on random inputs.
 
+    A program that writes is compared on what it wrote as well.
+
     Parameters
     ----------
     cases
@@ -163,29 +190,34 @@ def verify_command(
     size
         How large an input may be.
     """
-    from espalier.compiler import compile_program, load_compiled
+    from espalier.generation import ask
     from espalier.verification import verify
 
     entry = load_target(target)
-    if target.endswith(".safetensors"):
-        if dtype is not None:
-            raise FileError(f"{target} is compiled already; --dtype is for programs")
-        model = load_compiled(target)
-    else:
-        model = compile_program(entry.program, dtype=_dtype(dtype or "float32"))
+    model = _model(target, entry, dtype)
     layers = entry.max_layers if max_layers is None else max_layers
     inputs = entry.samples(cases, size=size, seed=seed)
-    batch = [entry.encode(given) for given in inputs]
+    batch = _read(entry, inputs, layers)
     found = verify(entry.program, batch, model=model, max_layers=layers)
     console().print(str(found), highlight=False)
     wrong = 0
     if entry.expected is not None:
-        runs = model.run_many(batch, max_layers=layers)
-        answers = [entry.decode(run.outputs) for run in runs]
-        wrong = sum(a != entry.expected(given) for a, given in zip(answers, inputs, strict=True))
+        pairs = zip(ask(entry, inputs, model=model, max_layers=layers), inputs, strict=True)
+        wrong = sum(answer.value != entry.expected(given) for answer, given in pairs)
         console().print(f"{len(inputs) - wrong:,} of {len(inputs):,} answers are right")
     if wrong or not found.ok:
         sys.exit(1)
+
+
+def _model(target: str, entry: Entry, dtype: Dtype | None = None) -> CompiledModel:
+    """The weights in a compiled file, or those of a program."""
+    from espalier.compiler import compile_program, load_compiled
+
+    if not target.endswith(".safetensors"):
+        return compile_program(entry.program, dtype=_dtype(dtype or "float32"))
+    if dtype is not None:
+        raise FileError(f"{target} is compiled already; --dtype is for programs")
+    return load_compiled(target)
 
 
 def _dtype(name: Dtype) -> torch.dtype:

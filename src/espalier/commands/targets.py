@@ -6,6 +6,7 @@ import importlib.util
 import random
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,22 @@ def entry_of(program: Program, name: str) -> Entry:
         expected=None,
         name=name,
         summary="a program of your own",
+    )
+
+
+def with_writing(entry: Entry, max_tokens: int | None, stop: str | None) -> Entry:
+    """The entry as a program that writes, where it is asked to."""
+    from espalier.zoo import Writing
+
+    if max_tokens is None and stop is None:
+        return entry
+    end = None if entry.writing is None else entry.writing.stop
+    if stop is not None:
+        end = entry.program.tokens(_words(entry.program, stop))[0]
+    limit = entry.writing.most if entry.writing is not None else len
+    return replace(
+        entry,
+        writing=Writing(end, limit if max_tokens is None else lambda prompt: max_tokens),
     )
 
 

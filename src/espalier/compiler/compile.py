@@ -45,6 +45,7 @@ def compile_program(
         unembedding=_unembed(layout, dtype),
         halt=_halt(layout),
         longest=_longest(program, dtype),
+        causal=program.causal,
     )
     return CompiledModel(layout, weights)
 

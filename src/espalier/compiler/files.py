@@ -106,6 +106,7 @@ def _check_fit(weights: object, layout: Layout) -> None:
         and weights.unembedding.shape == (layout.program.output.size, width)
         and all(isinstance(head.sink, float) for head in weights.heads)
         and all(head.output.shape[0] == width for head in weights.heads)
+        and weights.causal is layout.program.causal
     )
     if not fits:
         raise ValueError("its weights do not fit its program")

@@ -13,13 +13,10 @@ from espalier.compiler.feedforward import unit_labels
 from espalier.compiler.layout import Layout
 from espalier.errors import CompileError
 from espalier.language import Program, Run, Runs
+from espalier.language.batches import chunks
 from espalier.language.program import check_batch, check_layers
 from espalier.nets.universal import Finished, UniversalEncoder
 from espalier.nets.weights import Weights
-
-# Positions run at a time, padding included, and logits a pattern may hold at a time.
-CHUNK = 1 << 15
-PAIRS = 1 << 24
 
 
 class CompiledModel(nn.Module):
@@ -124,16 +121,3 @@ def pad(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tenso
     width = int(lengths.max())
     rows = [[*sequence, *([0] * (width - len(sequence)))] for sequence in sequences]
     return torch.tensor(rows, device=device), lengths.to(device)
-
-
-def chunks(sequences: Sequence[Sequence[int]]) -> Iterable[list[int]]:
-    """Numbers of sequences of about the same length, so that little is padding."""
-    chunk: list[int] = []
-    for number in sorted(range(len(sequences)), key=lambda n: -len(sequences[n])):
-        width = len(sequences[chunk[0]]) if chunk else 0
-        if chunk and (len(chunk) * width >= CHUNK or len(chunk) * width * width >= PAIRS):
-            yield chunk
-            chunk = []
-        chunk.append(number)
-    if chunk:
-        yield chunk

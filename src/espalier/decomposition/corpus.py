@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from espalier.decomposition.dependence import Space, check_space
-from espalier.decomposition.engine import Engine
+from espalier.decomposition.engine import Engine, trusted
 from espalier.decomposition.inputs import Words, as_tokens, check_model, encode
 from espalier.errors import ConfigError, DataError
 from espalier.nets.lstm import LanguageModel
@@ -80,7 +80,7 @@ def interdependence_corpus(
 ) -> Iterator[PairBlock]:
     """DI of every pair of words of every sentence, in blocks, in the order of the sentences.
 
-    `memory` bounds the bytes that each of `workers` threads holds while it computes (192 MiB by
+    `memory` bounds the bytes that each of `workers` threads holds while it computes (256 MiB by
     default, 8 GiB on CUDA); there is a thread for each of torch's by default, one on CUDA. What
     is wrong with the model or a setting is said at once, with a sentence when it is reached.
     """
@@ -101,6 +101,8 @@ def _stream(
         first = 0
         try:
             for taken in _stretches(engine.model, sentences, most):
+                if first == 0 and _pairs_of(taken[0]) >= most:
+                    engine.native = trusted(engine.model)  # a second to build, which pays now
                 waiting.append(_Stretch(engine, pool, first, taken))
                 first += len(taken[0])
                 if len(waiting) > 1:
@@ -125,12 +127,16 @@ def _stretches(
         encoded = encode(model, tokens)
         ids.append(encoded.ids)
         unknown += encoded.unknown
-        pairs += len(tokens) * (len(tokens) - 1) // 2
+        pairs += _pairs_of([encoded.ids])
         if pairs >= most:
             yield ids, unknown
             ids, pairs, unknown = [], 0, 0
     if ids:
         yield ids, unknown
+
+
+def _pairs_of(sentences: Sequence[Sequence[int]]) -> int:
+    return sum(len(ids) * (len(ids) - 1) // 2 for ids in sentences)
 
 
 class _Stretch:
@@ -176,7 +182,7 @@ class _Stretch:
 
 def _flat(engine: Engine, batch: Sequence[tuple[int, ...]]) -> list[Array]:
     """The upper triangles of a group's matrices, each row by row."""
-    return [matrix.cpu().numpy()[np.triu_indices(len(matrix), 1)] for matrix in engine.pairs(batch)]
+    return [matrix.numpy()[np.triu_indices(len(matrix), 1)] for matrix in engine.pairs(batch)]
 
 
 @contextmanager

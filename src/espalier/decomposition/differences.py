@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -38,6 +38,8 @@ class Around(NamedTuple):
 @dataclass(frozen=True)
 class Quick:
     """By exponentials: exact while exp(-2 |S|) is a number with all its digits."""
+
+    final: ClassVar[bool] = False  # a number that is missing may be there by the other way
 
     def origin(self, moved: Tensor, middle: Tensor) -> Tensor:
         """What rows start from where M is to start from `moved`, in place: M - |S|."""
@@ -76,6 +78,8 @@ class Quick:
 class Steady:
     """By tanh, exact for any size and several times as slow: 2 d = tanh (M+S)/2 + tanh (M-S)/2."""
 
+    final: ClassVar[bool] = True
+
     def origin(self, moved: Tensor, middle: Tensor) -> Tensor:
         """What rows start from where M is to start from `moved`: the same."""
         return moved
@@ -86,7 +90,7 @@ class Steady:
 
     def around(self, middle: Tensor, level: Tensor, weight: Tensor | None = None) -> Around:
         """What `settle` wants to know of S: itself."""
-        return Around(middle, level, weight)
+        return Around(middle.clone(), level, weight)
 
     def settle(self, moved: Tensor, spare: Tensor, around: Around) -> Tensor:
         """level - weight (1 - d) in `spare`; `moved` is used up."""

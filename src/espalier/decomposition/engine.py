@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from jaxtyping import Float
@@ -16,18 +17,19 @@ from torch import Tensor
 
 from espalier.decomposition.dependence import Space
 from espalier.decomposition.differences import LOG2E, Quick, Steady, Way
+from espalier.decomposition.native import Native, build
 from espalier.decomposition.recursion import layers_of
 from espalier.decomposition.rows import Rows, measure
-from espalier.decomposition.shared import Ready, Shared, plain_pass, share_steps
+from espalier.decomposition.shared import Ready, Shared, plain_step, share_step
 from espalier.errors import ConfigError
-from espalier.nets.lstm import LanguageModel
+from espalier.nets.lstm import LanguageModel, language_model
 
 MIB = 1 << 20
-CPU_MEMORY, CUDA_MEMORY = 192 * MIB, 8192 * MIB
+CPU_MEMORY, CUDA_MEMORY = 256 * MIB, 8192 * MIB
 # More rows at once than this no longer fit the cache of a core; on CUDA there is no such limit.
-CPU_ROWS = 1024
+CPU_ROWS = 2048
 # Numbers held for a word and for a row, in units of the hidden size and for each layer.
-WORD, ROW = 40, 18
+WORD, ROW = 24, 18
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Engine:
         memory: int | None = None,
     ) -> None:
         self.model, self.budget = model, Budget.of(model, memory)
+        self.native: Native | None = None
         self._layers = [Ready.of(layer) for layer in layers_of(model)]
         spaces = (space,) if isinstance(space, str) else space
         self._decoders = [_decoder(model, one) for one in spaces]
@@ -80,32 +83,29 @@ class Engine:
                 groups.append([number])
         return groups
 
-    @torch.no_grad()
     def pairs(self, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "n n"]]:
         """DI of every pair l < r of each sentence, NaN elsewhere; the longest comes first."""
         return [matrices[0] for matrices in self.pairs_by_space(sentences)]
 
-    @torch.no_grad()
     def pairs_by_space(self, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "K n n"]]:
         """The same in each of the spaces that were asked for, in their order, by one pass."""
-        found = self._by(Quick(), sentences)
-        if found is None or any(_lacks(matrix) for matrix in found):
-            found = self._by(Steady(), sentences)
-        assert found is not None
-        return found
+        try:
+            return self.pairs_by(Quick(), sentences)
+        except OutOfReach:
+            return self.pairs_by(Steady(), sentences)
 
-    def _by(self, way: Way, sentences: Sequence[Sequence[int]]) -> list[Tensor] | None:
-        """The same by one way, or None where it does not reach."""
+    @torch.no_grad()
+    def pairs_by(
+        self, way: Way, sentences: Sequence[Sequence[int]]
+    ) -> list[Float[Tensor, "K n n"]]:
+        """The same by one way, on the CPU."""
         lengths = [len(sentence) for sentence in sentences]
         stretch = min(lengths[0], max(2, self.budget.words // len(sentences)))
         plain = PlainPass(self.model, self._layers, way, sentences, stretch=stretch)
         size = max(1, self.budget.rows // stretch)
         found: list[Tensor] = []
-        try:
-            for first in range(0, len(sentences), size):
-                found += self._some(plain, lengths, slice(first, first + size))
-        except OutOfReach:
-            return None
+        for first in range(0, len(sentences), size):
+            found += self._some(plain, lengths, slice(first, first + size))
         return found
 
     def _some(self, plain: PlainPass, lengths: Sequence[int], some: slice) -> list[Tensor]:
@@ -113,21 +113,59 @@ class Engine:
         lengths, stretch = lengths[some], plain.stretch
         longest, count = lengths[0], len(lengths)
         found = plain.like.new_full((len(self._decoders), count, longest, longest), torch.nan)
-        rows = Rows(self._layers, plain.way, capacity=stretch * count)
+        capacity = max(2, stretch * count)
+        rows = Rows(self._layers, plain.way, capacity=capacity, native=self.native)
         for begin in range(0, longest, stretch):
             rows.clear()
             for start, window in plain.windows(begin):
                 for step in range(start, min(start + stretch, longest)):
                     going = sum(length > step for length in lengths)
                     here = slice(some.start, some.start + going)
-                    now = [layer.at(step - start, here) for layer in window]
+                    now = [layer.of(here) for layer in window[step - start]]
                     used = rows.count
                     joint, apart = rows.step(now, going=going, grow=start == begin)
                     if used:
                         for in_space, decoder in zip(found, self._decoders, strict=True):
                             ratios = measure(joint, apart, decoder)
                             in_space[:going, begin : begin + used, step] = ratios.T
+        found = found.cpu()
+        wanted = len(found) * sum(n * (n - 1) // 2 for n in lengths)
+        if int(found.isnan().sum()) != found.numel() - wanted and not plain.way.final:
+            raise OutOfReach  # or undefined, which the other way will say again
         return [found[:, number, :n, :n] for number, n in enumerate(lengths)]
+
+
+def _decoder(model: LanguageModel, space: Space) -> Tensor | None:
+    """What takes a vector to one as long as its image in that space; None: itself.
+
+    With decoder = Q R, ||decoder x|| = ||R x||: no vector of the vocabulary's size is made.
+    """
+    match space:
+        case "hidden":
+            return None
+        case "logits":
+            root: Tensor = torch.linalg.qr(model.decoder.weight, mode="r").R.T.contiguous()
+            return root
+
+
+def trusted(model: LanguageModel) -> Native | None:
+    """The compiled step, if there is one for this model's numbers and it agrees with the plain."""
+    like = model.encoder.weight
+    return _agreeing() if like.dtype == torch.float32 and like.device.type == "cpu" else None
+
+
+@cache
+def _agreeing() -> Native | None:
+    model = language_model(vocabulary_size=16, hidden=21, layers=2, seed=0)
+    plain, compiled = Engine(model), Engine(model)
+    compiled.native = build()
+    sentences = [list(range(16)), list(range(9, 0, -1))]
+    both = zip(plain.pairs(sentences), compiled.pairs(sentences), strict=True)
+    close = (torch.allclose(a, b, rtol=1e-3, atol=1e-4, equal_nan=True) for a, b in both)
+    return compiled.native if all(close) else None
+
+
+Window = list[list[Shared]]  # by step and layer
 
 
 class OutOfReach(Exception):  # noqa: N818
@@ -154,9 +192,9 @@ class PlainPass:
         self._tokens = torch.tensor(rows, device=self.like.device).T
         shape = (len(layers), 2, len(sentences), layers[0].units)
         self._states = {0: self.like.new_zeros(shape)}
-        self._whole: list[Shared] | None = None
+        self._whole: Window | None = None
 
-    def windows(self, begin: int) -> Iterator[tuple[int, list[Shared]]]:
+    def windows(self, begin: int) -> Iterator[tuple[int, Window]]:
         """Windows from step `begin` on, with their first steps; a single one is made once."""
         state = self._states[begin].clone()
         for start in range(begin, len(self._running), self.stretch):
@@ -166,25 +204,31 @@ class PlainPass:
             self._states[start + self.stretch] = state.clone()
             yield start, window
 
-    def _window(self, start: int, state: Tensor) -> list[Shared]:
-        """What rows share in each layer; `state` is moved on to the window's end."""
-        stop = start + self.stretch
-        running, found = self._running[start:stop], []
-        projected, own = self._project(self._tokens[start:stop])
-        for number, ready in enumerate(self._layers):
-            plain = plain_pass(ready.layer, projected, running, state[number])
-            shared = share_steps(ready, self.way, plain, own=own, first=number == 0)
+    def _window(self, start: int, state: Tensor) -> Window:
+        """What rows share at each step and layer; `state` is moved on to the window's end."""
+        tokens = self._tokens[start : start + self.stretch]
+        table, own, places = self._project(tokens)
+        found = []
+        for row, going in zip(places, self._running[start:], strict=False):
+            here = row[:going]
+            found.append(self._step(table[here], own[here], state[:, :, :going]))
+        return found
+
+    def _step(self, projected: Tensor, own: Tensor, state: Tensor) -> list[Shared]:
+        found: list[Shared] = []
+        for number, (ready, before) in enumerate(zip(self._layers, state, strict=True)):
+            if number > 0:
+                projected = state[number - 1, 0] @ ready.layer.from_input.T
+                own = found[-1].single @ ready.from_below
+            totals = plain_step(ready, projected, before)
+            shared = share_step(ready, self.way, (totals, before), own=own, first=number == 0)
             if shared is None:
                 raise OutOfReach
             found.append(shared)
-            if number + 1 < len(self._layers):
-                above = self._layers[number + 1]
-                projected = plain[2] @ above.layer.from_input.T
-                own = shared.single @ above.from_below
         return found
 
-    def _project(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Input weights times input, of four gates and of three as an addition to M.
+    def _project(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Input weights times input, that as an addition to M, and which row is whose.
 
         Once for each word that occurs, however often it does.
         """
@@ -192,23 +236,4 @@ class PlainPass:
         first = self._layers[0]
         table = self._embedding[kinds] @ first.layer.from_input.T
         own = table[:, : 3 * first.units] * (first.doubled * LOG2E)
-        return table[places], own[places]
-
-
-def _decoder(model: LanguageModel, space: Space) -> Tensor | None:
-    """What takes a vector to one as long as its image in that space; None: itself.
-
-    With decoder = Q R, ||decoder x|| = ||R x||: no vector of the vocabulary's size is made.
-    """
-    match space:
-        case "hidden":
-            return None
-        case "logits":
-            root: Tensor = torch.linalg.qr(model.decoder.weight, mode="r").R.T.contiguous()
-            return root
-
-
-def _lacks(matrices: Float[Tensor, "K n n"]) -> bool:
-    """Whether any pair has no number."""
-    upper = torch.ones_like(matrices, dtype=torch.bool).triu(1)
-    return bool((matrices.isnan() & upper).any())
+        return table, own, places

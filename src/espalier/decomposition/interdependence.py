@@ -78,7 +78,7 @@ def interdependence(
     match allocation:
         case Papers():  # a step a pair beside the plain pass
             passes = 1 + (len(sentence) - 1) / 2
-            values = Engine(model, space=space).pairs([sentence.ids])[0].cpu().numpy()
+            values = Engine(model, space=space).pairs([sentence.ids])[0].numpy()
         case _:
             passes = 3 * len(sentence) * (len(sentence) - 1) / 2
             values = _by_definition(model, sentence, space, allocation)

@@ -17,16 +17,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.decomposition.dependence import ratio
-from espalier.decomposition.differences import LOG2E, Way
+from espalier.decomposition.differences import LOG2E, Quick, Way
+from espalier.decomposition.native import Native
 from espalier.decomposition.shared import Ready, Shared
 
 
 class Rows:
     """The relevant state of every word alone, for some sentences; room for `capacity` rows."""
 
-    def __init__(self, layers: Sequence[Ready], way: Way, *, capacity: int) -> None:
+    def __init__(
+        self, layers: Sequence[Ready], way: Way, *, capacity: int, native: Native | None = None
+    ) -> None:
         like, units = layers[0].recurrent, layers[0].units
         self._layers, self._way = layers, way
+        self._native = native if isinstance(way, Quick) else None
         # In [0] rows as {l}, in [1] as {l, r}; twice the cell state, in units of log 2.
         self._hidden = like.new_empty(len(layers), 2, capacity, units)
         self._cell = like.new_empty(len(layers), capacity, units)
@@ -78,8 +82,10 @@ class Rows:
 
     def _through(self, number: int, now: Shared, below: Tensor | None) -> Float[Tensor, "2 l S H"]:
         """Both continuations of one layer's rows; those as {l} are kept."""
-        moved = self._gates(number, now, below)
-        spare = self._view(self._wide[1])
+        self._products(number, now, below)
+        if self._native is not None:
+            return self._at_once(self._native, number, now)
+        moved, spare = self._opened(now), self._view(self._wide[1])
         i, f, g = self._way.settle(moved, spare, now.gates).chunk(3, dim=-1)
         cell, margin = self._view(self._cell[number]), self._view(self._narrow)
         torch.addcmul(now.minus_cell, i[1], g[1], value=LOG2E, out=margin[1])
@@ -90,19 +96,36 @@ class Rows:
         hidden = self._view(self._hidden[number])
         return self._way.settle(self._way.open(margin), hidden, now.output)
 
-    def _gates(self, number: int, now: Shared, below: Tensor | None) -> Float[Tensor, "2 l S K"]:
-        """M of the three gates of both continuations, opened."""
+    def _at_once(self, native: Native, number: int, now: Shared) -> Float[Tensor, "2 l S H"]:
+        hidden = self._view(self._hidden[number])
+        native.through(
+            self._view(self._wide[0]),
+            now,
+            minus_biases=self._layers[number].minus_biases,
+            cell=self._view(self._cell[number]),
+            hidden=hidden,
+            scratch=self._wide[1, 0, :2],
+        )
+        return hidden
+
+    def _products(self, number: int, now: Shared, below: Tensor | None) -> None:
+        """A of the three gates, of both continuations where they differ by more than a word."""
         layer, used = self._layers[number], self.count * self._going
-        flat, moved = self._wide[0, :, :used], self._view(self._wide[0])
+        flat = self._wide[0, :, :used]
         torch.mm(self._hidden[number, 0, :used], layer.recurrent, out=flat[0])
-        if now.own is not None:
-            torch.add(moved[0].add_(now.offset), now.own, out=moved[1])
-            return self._way.open(moved)
-        assert below is not None
-        flat[1].copy_(flat[0])
-        for rows, given in zip(flat, below, strict=True):
-            rows.addmm_(given.flatten(0, 1), layer.from_below)
-        return self._way.open(moved.add_(now.offset))
+        if now.own is None:
+            assert below is not None
+            flat[1].copy_(flat[0])
+            for rows, given in zip(flat, below, strict=True):
+                rows.addmm_(given.flatten(0, 1), layer.from_below)
+
+    def _opened(self, now: Shared) -> Float[Tensor, "2 l S K"]:
+        """M of the three gates of both continuations, opened."""
+        moved = self._view(self._wide[0])
+        if now.own is None:
+            return self._way.open(moved.add_(now.offset))
+        torch.add(moved[0].add_(now.offset), now.own, out=moved[1])
+        return self._way.open(moved)
 
 
 def measure(

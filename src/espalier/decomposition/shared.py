@@ -2,13 +2,13 @@
 
 A row is a word l of a sentence: what is relevant when l alone is in focus. With A + B + C = T the
 irrelevant side never has to be carried along (T is known from the plain pass), and `differences`
-says what is to be known of T. Everything is (time, sentence, ...); sentences are ordered by
-length, longest first, so that those still going on are the first ones.
+says what is to be known of T. Everything has a row for each sentence that has the step; sentences
+are ordered by length, longest first, so that those still going on are the first ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -19,8 +19,8 @@ from torch import Tensor
 from espalier.decomposition.differences import LOG2E, Around, Way
 from espalier.decomposition.recursion import Layer
 
-Wide = Float[Tensor, "N S three_H"]
-Narrow = Float[Tensor, "N S H"]
+Wide = Float[Tensor, "S three_H"]
+Narrow = Float[Tensor, "S H"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Ready:
     layer: Layer
     units: int
     doubled: Float[Tensor, " three_H"]  # 1 for i and f, 2 for g: tanh x = 2 s(2x) - 1
+    plain: Float[Tensor, "H four_H"]  # recurrent weights as they are, turned for products
     recurrent: Float[Tensor, "H three_H"]
     from_below: Float[Tensor, "D three_H"]
     squashed_bias: Float[Tensor, " three_H"]
@@ -46,13 +47,20 @@ class Ready:
         both = -2 * LOG2E * squashed[:units] * (2 * squashed[2 * units :] - 1)
         recurrent, below = (w[: 3 * units].T * scale for w in (layer.from_hidden, layer.from_input))
         return cls(
-            layer, units, doubled, recurrent.contiguous(), below.contiguous(), squashed, both
+            layer=layer,
+            units=units,
+            doubled=doubled,
+            plain=layer.from_hidden.T.contiguous(),
+            recurrent=recurrent.contiguous(),
+            from_below=below.contiguous(),
+            squashed_bias=squashed,
+            minus_biases=both,
         )
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Of one layer, for every step and sentence."""
+    """Of one layer at one step, for every sentence."""
 
     offset: Wide  # (C - T) / 2, from where the way starts
     gates: Around  # settles to 2 (i_r + i_b), 2 (f_r + f_b) and g_r + g_b
@@ -62,9 +70,9 @@ class Shared:
     single: Narrow  # what the step's own word contributes to the hidden state alone
     single_cell: Narrow  # and twice what it contributes to the cell
 
-    def at(self, step: int, sentences: slice) -> Shared:
-        """One step of some sentences, as a view."""
-        found: Shared = _each(self, lambda tensor: tensor[step, sentences])
+    def of(self, sentences: slice) -> Shared:
+        """The same of some sentences, as a view."""
+        found: Shared = _each(self, lambda tensor: tensor[sentences])
         return found
 
 
@@ -80,53 +88,44 @@ def _each(given: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return given
 
 
-def plain_pass(
-    layer: Layer, projected: Float[Tensor, "N S four_H"], running: Sequence[int], state: Tensor
-) -> tuple[Float[Tensor, "N S four_H"], Narrow, Narrow]:
-    """T of all four gates, cell and hidden state, at every step of the sentences still running.
-
-    `state` is (2, S, H), hidden and cell, and is moved on to the end. `projected` is used up.
-    """
-    steps, sentences, width = projected.shape
-    totals = projected.add_(layer.bias)
-    cells, hiddens = projected.new_zeros(2, steps, sentences, width // 4)
-    recurrent = layer.from_hidden.T.contiguous()
-    for t, going in enumerate(running):
-        hidden, cell = state[:, :going]
-        now = totals[t, :going].addmm_(hidden, recurrent)
-        i, f, g, o = now.chunk(4, dim=-1)
-        cell.mul_(torch.sigmoid(f)).addcmul_(torch.sigmoid(i), torch.tanh(g))
-        torch.mul(torch.sigmoid(o), torch.tanh(cell), out=hidden)
-        cells[t, :going], hiddens[t, :going] = cell, hidden
-    return totals, cells, hiddens
+def plain_step(
+    ready: Ready, projected: Float[Tensor, "S four_H"], state: Float[Tensor, "2 S H"]
+) -> Float[Tensor, "S four_H"]:
+    """T of all four gates; `state`, hidden and cell, is moved on. `projected` is used up."""
+    hidden, cell = state
+    totals = projected.add_(ready.layer.bias).addmm_(hidden, ready.plain)
+    i, f, g, o = totals.chunk(4, dim=-1)
+    cell.mul_(torch.sigmoid(f)).addcmul_(torch.sigmoid(i), torch.tanh(g))
+    torch.mul(torch.sigmoid(o), torch.tanh(cell), out=hidden)
+    return totals
 
 
-def share_steps(
+def share_step(
     ready: Ready,
     way: Way,
-    plain: tuple[Float[Tensor, "N S four_H"], Narrow, Narrow],
+    plain: tuple[Float[Tensor, "S four_H"], Float[Tensor, "2 S H"]],
     *,
     own: Wide,
     first: bool,
 ) -> Shared | None:
-    """What rows will need of a plain pass, or None where `way` does not reach that far.
+    """What rows will need of a plain step, or None where `way` does not reach that far.
 
     `own` is what the step's word alone gives to the gates, in units of log 2; in the `first`
     layer that is the same for all rows.
     """
-    totals, cells, hiddens = plain
+    totals, (hidden, cell) = plain
     width = 3 * ready.units
-    gates, bias = totals[..., :width] * ready.doubled, ready.layer.bias[:width] * ready.doubled
-    middle = (gates + bias) / 2
-    if not way.reaches(middle) or not way.reaches(cells):
+    gates, bias = totals[:, :width] * ready.doubled, ready.layer.bias[:width] * ready.doubled
+    middle = (gates + bias).mul_(0.5)
+    if not way.reaches(middle) or not way.reaches(cell):
         return None
     offset = way.origin((bias - gates).mul_(LOG2E / 2), middle)
     level = gates.sigmoid_().add_(ready.squashed_bias)
-    level[..., : 2 * ready.units] += 1  # d - 1 is added to it; g loses the 1 of 2 s(2x) - 1
-    out = torch.sigmoid(totals[..., width:])
+    level[:, : 2 * ready.units] += 1  # d - 1 is added to it; g loses the 1 of 2 s(2x) - 1
+    out = torch.sigmoid(totals[:, width:])
     settled = way.around(middle, level)
-    output = way.around(cells, out + hiddens / 2, out)
-    minus_cell = way.origin(cells * -LOG2E, cells)
+    output = way.around(cell, torch.add(out, hidden, alpha=0.5), out)
+    minus_cell = way.origin(cell * -LOG2E, cell)
     single, single_cell = _alone(way, way.open(offset + own), settled, output, minus_cell)
     given = own if first else None
     return Shared(offset, settled, given, minus_cell, output, single, single_cell)

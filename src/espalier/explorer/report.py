@@ -21,7 +21,9 @@ from matplotlib.figure import Figure
 
 from espalier import zoo
 from espalier.compiler import compile_program
-from espalier.interpreter import interpret, interpret_many
+from espalier.errors import ProgramError
+from espalier.generation import Answer, ask
+from espalier.interpreter import interpret
 from espalier.plots import draw_weights
 from espalier.storage import write_text
 from espalier.verification import verify
@@ -32,6 +34,7 @@ from espalier.zoo import Entry
 PROGRAMS = ("parity-sequential-absolute", "parity-sequential-relative", "parity-sum-modulo")
 EXAMPLE = "1101"
 SHOWN_RULES = 8
+WRITTEN_SIZE = 20
 
 
 @dataclass(frozen=True)
@@ -51,27 +54,31 @@ class Checked:
 
 
 def check(entry: Entry, *, longest: int, random_inputs: int, random_size: int) -> Checked:
-    """Run every bit string up to `longest` and some longer ones through both machines."""
-    texts = ["".join(bits) for bits in _all_strings(longest)]
-    texts += entry.samples(random_inputs, size=random_size)
-    batch = [entry.encode(text) for text in texts]
+    """Run random inputs, and every bit string up to `longest` if it takes them, through both.
+
+    What is written takes a pass a token, so the inputs of programs that write are shorter.
+    """
+    texts = ["".join(bits) for bits in _all_strings(longest)] if _takes_bits(entry) else []
+    size = random_size if entry.writing is None else min(random_size, WRITTEN_SIZE)
+    texts += entry.samples(random_inputs, size=size)
     model = compile_program(entry.program)
     assert entry.expected is not None
     wanted = [entry.expected(text) for text in texts]
 
     began = time.perf_counter()
-    symbols = interpret_many(entry.program, batch, max_layers=entry.max_layers)
+    symbols = ask(entry, texts)
     between = time.perf_counter()
-    weights = model.run_many(batch, max_layers=entry.max_layers)
+    weights = ask(entry, texts, model=model)
     ended = time.perf_counter()
-    found = verify(entry.program, batch[::16], model=model, max_layers=entry.max_layers)
+    read = [answer.read for answer in symbols[::16]]
+    found = verify(entry.program, read, model=model, max_layers=entry.max_layers)
     return Checked(
         entry=entry,
         rules=len(entry.program.rules),
         width=model.layout.width,
-        inputs=len(batch),
-        right_on_symbols=_right(entry, symbols.outputs, wanted),
-        right_in_weights=_right(entry, weights.outputs, wanted),
+        inputs=len(texts),
+        right_on_symbols=_right(symbols, wanted),
+        right_in_weights=_right(weights, wanted),
         values=found.values,
         disagreements=found.count + len(found.errors),
         interpreter_seconds=between - began,
@@ -130,8 +137,15 @@ def _all_strings(longest: int) -> Iterator[tuple[str, ...]]:
         yield from itertools.product("01", repeat=length)
 
 
-def _right(entry: Entry, outputs: list[list[int]], wanted: list[object]) -> int:
-    return sum(entry.decode(found) == want for found, want in zip(outputs, wanted, strict=True))
+def _takes_bits(entry: Entry) -> bool:
+    try:
+        return bool(entry.encode(EXAMPLE))
+    except ProgramError:
+        return False
+
+
+def _right(answers: list[Answer], wanted: list[object]) -> int:
+    return sum(answer.value == want for answer, want in zip(answers, wanted, strict=True))
 
 
 def _table(results: list[Checked]) -> str:
@@ -158,10 +172,11 @@ def _section(result: Checked) -> str:
     rules = [str(rule) for rule in program.rules[:SHOWN_RULES]]
     if len(program.rules) > SHOWN_RULES:
         rules.append(f"... and {len(program.rules) - SHOWN_RULES:,} more")
-    trace = interpret(program, entry.encode(EXAMPLE), max_layers=entry.max_layers)
+    example = EXAMPLE if _takes_bits(entry) else entry.samples(1, size=2)[0]
+    trace = interpret(program, ask(entry, [example])[0].read, max_layers=entry.max_layers)
     return (
         f"<section><h2>{html.escape(entry.name)}</h2><p>{html.escape(entry.summary)}.</p>"
         f"<details><summary>{len(program.rules):,} rules, found by following the function's own "
         f"paths</summary><pre>{html.escape(chr(10).join(rules))}</pre></details>"
-        f"<h3>What happens to {EXAMPLE}</h3>{trace._repr_html_()}</section>"
+        f"<h3>What happens to {html.escape(str(example))}</h3>{trace._repr_html_()}</section>"
     )

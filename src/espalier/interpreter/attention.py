@@ -7,15 +7,19 @@ count * squares = total**2, and a mean is total / count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from espalier.interpreter.batch import NULL, Column, Ints, Mask, State
+from espalier.interpreter.batch import NULL, Column, Mask, State
+from espalier.interpreter.past import before
 from espalier.language import Categorical, Head, Numerical, Program, SetValued
 
 Floats = NDArray[np.float64]
+
+# Cells of the selection matrix that are held at a time.
+CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ def attend(program: Program, state: State) -> State:
     columns = dict(state.columns)
     for name in program.heads:
         columns[name] = head_output(program, name, state)
-    return State(state.batch, state.layer + 1, columns)
+    return replace(state, layer=state.layer + 1, columns=columns)
 
 
 def head_output(program: Program, name: str, state: State) -> Column:
@@ -52,24 +56,26 @@ def select(program: Program, head: Head, state: State) -> Sums:
     if {head.query, head.key, head.value} & program.heads.keys():
         nothing = np.zeros(len(state.batch.example))
         return Sums(nothing, nothing, nothing)
-    values = state.columns[head.value].astype(np.float64)
     if head.relative_positions is not None:
-        return _by_offset(program, head, state, values)
-    return _by_key(program, head, state, values)
+        return _by_offset(program, head, state)
+    if program.causal:
+        return _by_key_before(program, head, state)
+    return _by_key(program, head, state)
 
 
-def _by_offset(program: Program, head: Head, state: State, values: Floats) -> Sums:
+def _by_offset(program: Program, head: Head, state: State) -> Sums:
     """Walk the allowed offsets: work grows with their number, not with the length squared."""
-    batch = state.batch
-    longest = int(batch.lengths.max(initial=0))
+    longest = int(state.batch.ends.max(initial=0))
     is_number = isinstance(program.specs[head.value], Numerical)
-    count, total, squares = (np.zeros(len(values)) for _ in range(3))
+    count, total, squares = (np.zeros(len(state.batch.example)) for _ in range(3))
     for offset in sorted(head.relative_positions or ()):
-        if abs(offset) >= longest:
+        if abs(offset) >= longest or (program.causal and offset > 0):
             continue
-        source, chosen = batch.shifted(offset)
-        chosen = chosen & _matches(program, head, state, source)
-        carried = np.where(chosen, values[source], 0.0)
+        values, chosen = _neighbours(state, head.value, offset)
+        if head.query is not None and head.key is not None:
+            keys, _ = _neighbours(state, head.key, offset)
+            chosen = chosen & _matches(program, head.query, state.columns[head.query], keys)
+        carried = np.where(chosen, values, 0.0)
         count += chosen
         total += carried
         if not is_number:
@@ -77,22 +83,54 @@ def _by_offset(program: Program, head: Head, state: State, values: Floats) -> Su
     return Sums(count, total, squares)
 
 
-def _matches(program: Program, head: Head, state: State, source: Ints) -> Mask:
-    if head.query is None or head.key is None:
-        return np.ones(len(source), dtype=bool)
-    query, key = state.columns[head.query], state.columns[head.key][source]
-    match program.specs[head.query]:
+def _neighbours(state: State, name: str, offset: int) -> tuple[Column, Mask]:
+    """For each entry, the value `offset` to its right, and whether there is one."""
+    source, inside = state.batch.shifted(offset)
+    values = state.columns[name][source]
+    if state.past is None or offset >= 0:
+        return values, inside
+    place = state.batch.position + offset
+    earlier = (place >= 0) & ~inside
+    old = state.past.at(name, state.batch.example, place)
+    return np.where(earlier, old, values), inside | earlier
+
+
+def _matches(program: Program, query_name: str, query: Column, key: Column) -> Mask:
+    """Where a key equals the query (or is in it)."""
+    match program.specs[query_name]:
         case SetValued() as spec:
             return np.asarray(_members(spec)[query.astype(np.int64), key.astype(np.int64)] > 0)
         case _:
             return np.asarray(query == key)
 
 
-def _by_key(program: Program, head: Head, state: State, values: Floats) -> Sums:
+def _by_key_before(program: Program, head: Head, state: State) -> Sums:
+    """The selection matrix under the causal mask (A.3), some of its rows at a time."""
+    assert head.query is not None
+    assert head.key is not None
+    batch, query = state.batch, state.columns[head.query]
+    places, keys, values = before(state, head.key, head.value)
+    is_number = isinstance(program.specs[head.value], Numerical)
+    count, total, squares = (np.zeros(len(query)) for _ in range(3))
+    rows = max(1, CELLS // max(1, places.shape[1]))
+    for first in range(0, len(query), rows):
+        block = slice(first, first + rows)
+        example = batch.example[block]
+        chosen = places[example] <= batch.position[block, None]
+        chosen &= _matches(program, head.query, query[block, None], keys[example])
+        carried = np.where(chosen, values[example], 0.0)
+        count[block], total[block] = chosen.sum(1), carried.sum(1)
+        if not is_number:
+            squares[block] = (carried * carried).sum(1)
+    return Sums(count, total, squares)
+
+
+def _by_key(program: Program, head: Head, state: State) -> Sums:
     """Sum once over each key value of each sequence; every query then looks its sum up."""
     assert head.query is not None
     assert head.key is not None
     batch, key_spec = state.batch, program.specs[head.key]
+    values = state.columns[head.value].astype(np.float64)
     assert isinstance(key_spec, Categorical)
     slots = batch.example * key_spec.size + state.columns[head.key].astype(np.int64)
     is_number = isinstance(program.specs[head.value], Numerical)

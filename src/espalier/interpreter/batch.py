@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from espalier.interpreter.past import Past
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -17,21 +21,28 @@ NULL = -1
 
 @dataclass(frozen=True)
 class Batch:
-    """Which sequence (`example`) and place (`position`) every entry belongs to."""
+    """Which sequence (`example`) and place (`position`) every entry belongs to.
+
+    The positions of a sequence begin at its `starts`: at 0, but where a decoder goes on.
+    """
 
     inputs: Ints  # the number each sequence had among all inputs, for errors and results
     lengths: Ints
+    starts: Ints
     example: Ints
     position: Ints
 
     @staticmethod
-    def of(lengths: Sequence[int] | Ints, inputs: Ints | None = None) -> Batch:
+    def of(
+        lengths: Sequence[int] | Ints, inputs: Ints | None = None, starts: Ints | None = None
+    ) -> Batch:
         """The layout of sequences of these lengths."""
         sizes = np.asarray(lengths, dtype=np.int64)
-        starts = np.cumsum(sizes) - sizes
         example = np.repeat(np.arange(len(sizes)), sizes)
         numbers = np.arange(len(sizes)) if inputs is None else inputs
-        return Batch(numbers, sizes, example, np.arange(len(example)) - starts[example])
+        firsts = np.zeros_like(sizes) if starts is None else starts
+        position = np.arange(len(example)) + (firsts - np.cumsum(sizes) + sizes)[example]
+        return Batch(numbers, sizes, firsts, example, position)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -40,10 +51,15 @@ class Batch:
         """For each sequence, whether `mask` holds at all its positions."""
         return np.asarray(np.bincount(self.example[~mask], minlength=len(self)) == 0)
 
+    @property
+    def ends(self) -> Ints:
+        """For each sequence, the position after its last."""
+        return self.starts + self.lengths
+
     def shifted(self, offset: int) -> tuple[Ints, Mask]:
         """For each entry, the entry `offset` to its right, and whether its sequence has one."""
         target = self.position + offset
-        inside = (target >= 0) & (target < self.lengths[self.example])
+        inside = (target >= self.starts[self.example]) & (target < self.ends[self.example])
         return np.where(inside, np.arange(len(target)) + offset, 0), inside
 
 
@@ -52,11 +68,13 @@ class State:
     """The value of every variable at every entry of a batch, after `layer` layers.
 
     Categorical and set variables hold codes, -1 for null; numerical ones hold reals, NaN for null.
+    `past` is what heads see of the positions before the batch's, where a decoder goes on.
     """
 
     batch: Batch
     layer: int
     columns: dict[str, Column]
+    past: Past | None = None
 
     def keep(self, sequences: Mask) -> State:
         """The state of the sequences chosen by `sequences`."""
@@ -66,6 +84,20 @@ class State:
         batch = Batch.of(self.batch.lengths[sequences], self.batch.inputs[sequences])
         columns = {name: column[entries] for name, column in self.columns.items()}
         return State(batch, self.layer, columns)
+
+    def take(self, entries: Mask) -> State:
+        """These entries alone, for what is done at each position by itself."""
+        example, position = self.batch.example[entries], self.batch.position[entries]
+        batch = replace(self.batch, example=example, position=position)
+        columns = {name: column[entries] for name, column in self.columns.items()}
+        return replace(self, batch=batch, columns=columns)
+
+    def put(self, entries: Mask, other: State) -> State:
+        """The state with `other` at these entries."""
+        columns = {name: column.copy() for name, column in self.columns.items()}
+        for name, column in columns.items():
+            column[entries] = other.columns[name]
+        return replace(self, columns=columns)
 
     def equal(self, other: State) -> Mask:
         """For each sequence, whether the two states agree on every variable everywhere."""

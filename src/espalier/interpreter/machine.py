@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,9 +49,17 @@ class Machine:
         self.satisfied = np.zeros(len(program.rules), dtype=bool) if record_rules else None
         self._initial = {name: _first_codes(program, name) for name in program.variables}
 
-    def start(self, sequences: Sequence[Sequence[int]], inputs: Ints | None = None) -> State:
-        """The state before the first layer; `inputs` numbers the sequences."""
-        batch = Batch.of([len(sequence) for sequence in sequences], inputs)
+    def start(
+        self,
+        sequences: Sequence[Sequence[int]],
+        inputs: Ints | None = None,
+        starts: Ints | None = None,
+    ) -> State:
+        """The state before the first layer; `inputs` numbers the sequences.
+
+        Sequences begin at position 0, or where `starts` says.
+        """
+        batch = Batch.of([len(sequence) for sequence in sequences], inputs, starts)
         tokens = np.concatenate([np.asarray(s, dtype=np.int64) for s in sequences])
         columns: dict[str, Column] = {}
         for name, initial in self.program.initial.items():
@@ -69,10 +78,30 @@ class Machine:
         """The state after the attention sub-layer."""
         stale = [name for name in self.program.heads if name not in self._always_reset]
         refusals.refuse_stale(self.program, stale, state)
-        return attend(self.program, state)
+        attended, resting = attend(self.program, state), self.resting(state, state.layer)
+        if resting.any():
+            for name in self.program.heads:
+                attended.columns[name][resting] = state.columns[name][resting]
+        return attended
 
     def update(self, state: State) -> State:
         """The state after the MLP sub-layer: every rule that holds has been applied."""
+        resting = self.resting(state, state.layer - 1)
+        if not resting.any():
+            return self._update(state)
+        return state.put(~resting, self._update(state.take(~resting)))
+
+    def resting(self, state: State, layers: int) -> Mask:
+        """Where a position of a causal program has halted in one of its first `layers` layers.
+
+        There it stays as it is, so that it is the same however much text follows.
+        """
+        halt = self.program.halt
+        if halt is None or not self.program.causal or layers < 1:
+            return np.zeros(len(state.batch.example), dtype=bool)
+        return np.asarray(state.columns[halt.variable] == halt.value)
+
+    def _update(self, state: State) -> State:
         specs = self.program.specs
         codes = {name: _codes(specs[name], column) for name, column in state.columns.items()}
         nulls = {name: found < 0 for name, found in codes.items() if name in self.program.heads}
@@ -94,7 +123,7 @@ class Machine:
                 seen = codes[name] if name not in nulls else codes[name][~nulls[name]]
                 self.satisfied[self._resets[name][seen]] = True
             columns[name] = _nulls(specs[name], len(state.batch.example))
-        return State(state.batch, state.layer, columns)
+        return replace(state, columns=columns)
 
     def _answer(
         self,

@@ -140,6 +140,8 @@ def _facts(program: Program) -> str:
         if halt
         else "No halting condition."
     )
+    if program.causal:
+        ending += " Causal: a position sees itself and those to its left."
     return (
         '<section id="program"><h2>Program</h2>\n<div class="espalier-trace">\n'
         f"{_list(['variable', 'kind', 'starts', 'rules'], variables)}"

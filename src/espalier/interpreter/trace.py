@@ -72,12 +72,21 @@ class Trace:
         if not isinstance(variable, str) or variable not in self.program.specs:
             raise ProgramError(f"there is no {variable!r}; {nearest(variable, self.program.specs)}")
         seen = self.state(layer, position, "attention")
+        if self._rests(layer, position):
+            return None
         buckets = {
             name: None if value is None else as_bucket(self.program, name, value)
             for name, value in seen.items()
         }
         rules = (rule for rule in self.program.rules if rule.output == variable)
         return next((rule for rule in rules if rule.holds(buckets)), None)
+
+    def _rests(self, layer: int, position: int) -> bool:
+        """Whether a position of a causal program had halted before `layer`, and so was kept."""
+        halt = self.program.halt
+        if halt is None or not self.program.causal or layer < 2:
+            return False
+        return self.state(layer - 1, position)[halt.variable] == halt.value
 
     def to_frame(self) -> pandas.DataFrame:
         """One row for each layer, sub-layer, position and variable."""

@@ -18,6 +18,7 @@ from espalier.language.variables import (
     show_value,
     var,
 )
+from espalier.language.written import Generation, Written
 
 __all__ = [
     "Atom",
@@ -27,6 +28,7 @@ __all__ = [
     "Constant",
     "Estimate",
     "ExplorationWarning",
+    "Generation",
     "Halt",
     "Head",
     "Initial",
@@ -40,6 +42,7 @@ __all__ = [
     "SetValued",
     "Value",
     "Variable",
+    "Written",
     "estimate_paths",
     "halt_spec",
     "numerical_var",

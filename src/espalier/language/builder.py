@@ -78,10 +78,10 @@ class RuleBuilder:
                 "every layer; write a variable of its own"
             )
         scope = self.scope
-        where = ", ".join(f"{key} = {held}" for key, held in scope.items()) or "everywhere"
         try:
             new = self._variables[name].check(value)
         except ProgramError as error:
+            where = ", ".join(f"{key} = {held}" for key, held in scope.items()) or "everywhere"
             raise ProgramError(f"RuleBuilder writes {name!r}: {error} ({where})") from None
         atoms = tuple(Atom(key, (held,)) for key, held in scope.items())
         for old in (scope[name],) if name in scope else self._variables[name].values:

@@ -40,7 +40,11 @@ class Head:
 
 @dataclass(frozen=True)
 class Halt:
-    """A sequence is done after a layer when every position has `variable` = `value`."""
+    """A sequence is done after a layer when every position has `variable` = `value`.
+
+    In a causal program a position that has it after a layer keeps its state from then on: what it
+    is must not depend on how much text follows, so it cannot wait for the others.
+    """
 
     variable: str
     value: int

@@ -18,6 +18,7 @@ from espalier.language.merging import merge_rules
 from espalier.language.rules import Rule, RuleSet, as_rules
 from espalier.language.validation import (
     Initial,
+    check_causal,
     check_halt,
     check_output,
     check_range,
@@ -48,6 +49,7 @@ class Program:
     position_range: int | None = None
     halt: Halt | None = None
     vocabulary: tuple[str, ...] | None = None
+    causal: bool = False  # a position sees itself and what is to its left, as in a decoder (A.3)
 
     @cached_property
     def specs(self) -> dict[str, Variable]:
@@ -128,6 +130,8 @@ class Program:
         ]
         if self.halt is not None:
             lines.append(f"  halts when {self.halt.variable} = {self.halt.value} everywhere")
+        if self.causal:
+            lines.append("  causal: a position sees itself and those to its left")
         return "\n".join(lines)
 
 
@@ -142,12 +146,14 @@ def program_spec(
     position_range: int | None = None,
     halt_spec: Halt | None = None,
     vocabulary: Sequence[str] | None = None,
+    causal: bool = False,
     max_paths: int = 1_000_000,
 ) -> Program:
     """A checked program, from its MLP function or from its rules.
 
     `rules` is a list of `Rule` or a `RuleBuilder`; the resets of head outputs are added. An
-    `ffn_fn` is explored along at most `max_paths` paths. `vocabulary` names the tokens.
+    `ffn_fn` is explored along at most `max_paths` paths. `vocabulary` names the tokens. In a
+    `causal` program a position sees only its left, and `generate` can write with it.
     """
     heads = {} if heads is None else heads
     specs = all_variables(variables, heads)
@@ -170,6 +176,7 @@ def program_spec(
         position_range=position_range,
         halt=halt_spec,
         vocabulary=check_vocabulary(vocabulary, input_range),
+        causal=check_causal(causal, heads),
     )
     return replace(program, rules=RuleSet([*written, *_missing_resets(program)]))
 

@@ -14,6 +14,7 @@ from espalier.language.validation import (
     ByPosition,
     Constant,
     Initial,
+    check_causal,
     check_halt,
     check_output,
     check_range,
@@ -47,6 +48,7 @@ def to_record(program: Program) -> Record:
         "position_range": program.position_range,
         "halt": None if halt is None else [halt.variable, halt.value],
         "vocabulary": program.vocabulary,
+        "causal": program.causal,
     }
 
 
@@ -83,6 +85,8 @@ def _read(record: Mapping[str, Any]) -> Program:
         position_range=None if positions is None else check_range("position_range", positions),
         halt=halt,
         vocabulary=check_vocabulary(record["vocabulary"], tokens),
+        # Records older than causal programs do not mention it.
+        causal=check_causal(record.get("causal", False), heads),
     )
     names = list(program.specs)
     return program.with_rules([_read_rule(rule, names) for rule in record["rules"]])

@@ -92,6 +92,20 @@ def check_halt(halt: object, variables: Mapping[str, Variable], heads: Mapping[s
         raise ProgramError(f"halt_spec waits for {halt.variable!r}: {error}") from None
 
 
+def check_causal(causal: object, heads: Mapping[str, Head]) -> bool:
+    """`causal` itself; ProgramError if a head of a causal program could only look ahead."""
+    if not isinstance(causal, bool):
+        raise ProgramError(f"causal is True or False; found {causal!r}")
+    for name, head in heads.items():
+        offsets = head.relative_positions
+        if causal and offsets and min(offsets) > 0:
+            raise ProgramError(
+                f"head {name!r} ({head}) looks only to the right, where a causal program sees "
+                "nothing; give it a relative position of 0 or less, or drop causal"
+            )
+    return causal
+
+
 def check_vocabulary(names: Sequence[str] | None, input_range: int) -> tuple[str, ...] | None:
     """One different name for each token, or none at all."""
     if names is None:

@@ -7,30 +7,42 @@ Heads that share query, key and relative bias share one attention pattern.
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from espalier.axes import Residual, Valid
 from espalier.nets.sparse import SparseLinear, at_least_float32
-from espalier.nets.weights import HeadWeights, RelativeBias, Sparse
+from espalier.nets.weights import HeadWeights, Sparse
 
 # For each pattern, its attention weights if they are known already.
 Settled = list[Tensor | None]
 
 # With at most this many relative positions, only those logits are computed.
 FEW_OFFSETS = 8
+# Few and near relative positions need only this much of the past.
+NEAR = 64
 
 
 class SelfAttention(nn.Module):
     """z -> z + the outputs of all heads, all of which read the same z.
 
     A pattern whose query and key dimensions are never `written` is the same in every layer;
-    `settle` computes those once for a run.
+    `settle` computes those once for a run. A pattern whose query dimensions are `constant`, the
+    same at every position always, is the same for every position, and computed for one.
     """
 
-    def __init__(self, heads: tuple[HeadWeights, ...], written: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        heads: tuple[HeadWeights, ...],
+        written: Tensor | None = None,
+        *,
+        constant: Tensor | None = None,
+        causal: bool = False,
+    ) -> None:
         super().__init__()
-        self.patterns = [Pattern(group, written) for group in _groups(heads)]
+        self.patterns = [
+            Pattern(group, written, constant=constant, causal=causal) for group in _groups(heads)
+        ]
         for place, pattern in enumerate(self.patterns):
             self.add_module(f"pattern_{place}", pattern)
 
@@ -61,37 +73,59 @@ class Pattern(nn.Module):
 
     bias_table: Tensor
 
-    def __init__(self, heads: list[HeadWeights], written: Tensor | None) -> None:
+    def __init__(
+        self,
+        heads: list[HeadWeights],
+        written: Tensor | None,
+        *,
+        constant: Tensor | None = None,
+        causal: bool = False,
+    ) -> None:
         super().__init__()
         first, bias = heads[0], heads[0].relative_bias
         self.query, self.key = SparseLinear(first.query), SparseLinear(first.key)
         self.value = SparseLinear(_stack([head.value for head in heads]))
         self.output = SparseLinear(_beside([head.output for head in heads]))
-        self.sink, self.relative = first.sink, bias
-        self.offsets = bias.offsets if bias is not None else ()
-        self.is_near = bias is not None and len(self.offsets) <= FEW_OFFSETS
+        self.sink, self.relative, self.causal = first.sink, bias, causal
+        offsets = bias.offsets if bias is not None else ()
+        self.offsets = tuple(offset for offset in offsets if offset <= 0 or not causal)
+        self.is_near = 0 < len(self.offsets) <= FEW_OFFSETS
+        # How many earlier positions it needs, and None where that is all of them.
+        reach = -min(self.offsets) if self.is_near else None
+        self.reach = reach if reach is None or reach <= NEAR else None
         matched = torch.cat([first.query.columns, first.key.columns])
         self.is_settled = written is not None and not torch.isin(matched, written).any()
+        self.is_uniform = (
+            constant is not None
+            and bias is None
+            and not causal
+            and bool(torch.isin(first.query.columns, constant).all())
+        )
         table = bias.table if bias is not None else torch.empty(0)
         self.register_buffer("bias_table", table)
 
     def forward(
         self, z: Residual, valid: Valid, settled: Tensor | None = None
-    ) -> Float[Tensor, "B N rows"]:
-        """What the heads of this pattern add to the dimensions that they write."""
+    ) -> Float[Tensor, "B queries rows"]:
+        """What the heads of this pattern add to the dimensions that they write.
+
+        One query stands for all where they are uniform.
+        """
         weights = self.weights(z, valid) if settled is None else settled
         value = self.value(z).to(weights.dtype)
         carried = self._carry_near(weights, value) if self.is_near else weights @ value
         return self.output.compact(carried.to(z.dtype))
 
-    def weights(self, z: Residual, valid: Valid) -> Float[Tensor, "B N places"]:
+    def weights(self, z: Residual, valid: Valid) -> Float[Tensor, "B queries places"]:
         """How much each position attends to each other, or to each relative position if few."""
-        query, key = at_least_float32(self.query(z)), at_least_float32(self.key(z))
+        asking = z[:, :1] if self.is_uniform else z
+        query, key = at_least_float32(self.query(asking)), at_least_float32(self.key(z))
         if self.is_near:
             return softmax_with_sink(self._logits_near(query, key, valid), self.sink)
         logits = query @ key.transpose(1, 2)
-        if self.relative is not None:
-            logits = logits + self._bias(self.relative, query.shape[1])
+        if not self.is_uniform:
+            positions = torch.arange(query.shape[1], device=query.device)
+            logits = self.masked(logits, positions[None, :] - positions[:, None])
         logits = logits.masked_fill(~valid[:, None, :], -torch.inf)
         return softmax_with_sink(logits, self.sink)
 
@@ -100,24 +134,38 @@ class Pattern(nn.Module):
         kept = weights[rows][:, :length]
         return kept if self.is_near else kept[:, :, :length]
 
-    def _bias(self, relative: RelativeBias, length: int) -> Float[Tensor, "N N"]:
-        positions = torch.arange(length, device=self.bias_table.device)
-        place = positions[None, :] - positions[:, None] - relative.first
-        inside = (place >= 0) & (place < len(self.bias_table))
-        bias = self.bias_table[place.clamp(0, len(self.bias_table) - 1)]
-        return bias.masked_fill(~inside, -torch.inf)
+    def masked(
+        self, logits: Float[Tensor, "B N M"], distance: Int[Tensor, "*B N M"]
+    ) -> Float[Tensor, "B N M"]:
+        """The logits with what the head's relative positions and the causal mask do to them."""
+        if self.relative is not None:
+            place = distance - self.relative.first
+            inside = (place >= 0) & (place < len(self.bias_table))
+            bias = self.bias_table[place.clamp(0, len(self.bias_table) - 1)]
+            logits = (logits + bias).masked_fill(~inside, -torch.inf)
+        return logits.masked_fill(distance > 0, -torch.inf) if self.causal else logits
 
     def _logits_near(
         self, query: Float[Tensor, "B N K"], key: Float[Tensor, "B N K"], valid: Valid
     ) -> Float[Tensor, "B N places"]:
         """Logits at the relative positions whose bias is finite; the others have no weight."""
+        there = [
+            self.logit_near(query, shift(key, offset), shift(valid, offset), offset)
+            for offset in self.offsets
+        ]
+        return torch.stack(there, -1)
+
+    def logit_near(
+        self,
+        query: Float[Tensor, "B N K"],
+        key: Float[Tensor, "B N K"],
+        exists: Valid,
+        offset: int,
+    ) -> Float[Tensor, "B N"]:
+        """The logit at one relative position, whose keys are beside the queries."""
         assert self.relative is not None
-        logits = []
-        for offset in self.offsets:
-            there = (query * _shift(key, offset)).sum(-1)
-            there = there + self.bias_table[offset - self.relative.first]
-            logits.append(there.masked_fill(~_shift(valid, offset), -torch.inf))
-        return torch.stack(logits, -1)
+        there = (query * key).sum(-1) + self.bias_table[offset - self.relative.first]
+        return there.masked_fill(~exists, -torch.inf)
 
     def _carry_near(
         self, weights: Float[Tensor, "B N places"], value: Float[Tensor, "B N W"]
@@ -137,7 +185,7 @@ def softmax_with_sink(logits: Float[Tensor, "*batch M"], sink: float) -> Float[T
     return raised / (raised.sum(-1, keepdim=True) + (sink - top).exp())
 
 
-def _shift(x: Tensor, offset: int) -> Tensor:
+def shift(x: Tensor, offset: int) -> Tensor:
     """Along the second axis, the entry `offset` to the right of each place; zero outside."""
     length = x.shape[1]
     shifted = torch.zeros_like(x)

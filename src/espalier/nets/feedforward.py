@@ -10,8 +10,9 @@ from espalier.axes import Residual
 from espalier.nets.sparse import SparseLinear, at_least_float32
 from espalier.nets.weights import ExpansionWeights, FeedForwardWeights
 
-# Hidden values held at a time, so that a block of positions stays in the cache.
-BLOCK = 1 << 20
+# Hidden values held at a time: few enough that a block of positions stays in a CPU's cache, enough
+# that an accelerator is not kept waiting.
+BLOCK, BLOCK_ON_DEVICE = 1 << 20, 1 << 26
 
 
 class FeedForward(nn.Module):
@@ -29,7 +30,8 @@ class FeedForward(nn.Module):
 
     def add_(self, z: Residual) -> Residual:
         """The same, in place."""
-        rows = max(1, BLOCK // max(1, self.first.height))
+        held = BLOCK if z.device.type == "cpu" else BLOCK_ON_DEVICE
+        rows = max(1, held // max(1, self.first.height))
         for part in z.view(-1, z.shape[-1]).split(rows):
             self.second.add_to(part, self._change(part))
         return z

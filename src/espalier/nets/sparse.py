@@ -109,7 +109,7 @@ class SparseLinear(nn.Module):
         if self.row_slice is not None:
             z[..., self.row_slice] += product
         else:
-            z.index_add_(-1, self.rows, product)
+            z.index_add_(-1, self.rows, product.expand(*z.shape[:-1], -1))
         return z
 
 

@@ -1,4 +1,8 @@
-"""A Universal Transformer encoder: one layer, repeated until every position says it is done."""
+"""A Universal Transformer: one layer, repeated until every position says it is done.
+
+In a causal one a position that is done stays as it is, as in Dehghani et al. (2019): it may not
+depend on how long those after it take.
+"""
 
 from __future__ import annotations
 
@@ -41,17 +45,28 @@ class UniversalEncoder(nn.Module):
         self.register_buffer("position_embedding", weights.position_embedding)
         # A feed-forward module of another making may write anywhere.
         written = _written(weights) if feedforward is None else None
-        self.attention = SelfAttention(weights.heads, written)
+        constant = None if written is None else _constant(weights, written)
+        self.attention = SelfAttention(
+            weights.heads, written, constant=constant, causal=weights.causal
+        )
         self.feedforward = feedforward or FeedForward(weights.feedforward)
         self.unembedding = SparseLinear(weights.unembedding)
-        self.halt, self.longest = weights.halt, weights.longest
+        self.halt, self.longest, self.causal = weights.halt, weights.longest, weights.causal
 
-    def embed(self, tokens: Tokens) -> Residual:
-        """The residual stream before the first layer."""
+    def embed(self, tokens: Tokens, positions: Tokens | None = None) -> Residual:
+        """The residual stream before the first layer; positions count from 0 unless given."""
         z = self.token_embedding[tokens]
-        if self.position_embedding is not None:
+        if self.position_embedding is not None and positions is None:
             z = z + self.position_embedding[: tokens.shape[1]]
+        elif self.position_embedding is not None:
+            z = z + self.position_embedding[positions]
         return z
+
+    def resting(self, z: Residual, layers: int) -> Valid | None:
+        """Where a position has halted in its first `layers` layers and stays so, if any may."""
+        if not self.causal or self.halt is None or layers < 1:
+            return None
+        return z[..., self.halt.dimension] > 0.5
 
     def done(self, z: Residual, valid: Valid) -> Tensor:
         """For each sequence, whether all its positions have halted."""
@@ -63,7 +78,7 @@ class UniversalEncoder(nn.Module):
         self, tokens: Tokens, lengths: Lengths, *, max_layers: int | None = None
     ) -> Finished:
         """Run every sequence until it halts, or for `max_layers`; finished ones are dropped."""
-        self._check_length(tokens.shape[1])
+        self.check_length(tokens.shape[1])
         valid = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
         z = self.embed(tokens)
         finals, layers = z.clone(), torch.zeros_like(lengths)
@@ -73,8 +88,8 @@ class UniversalEncoder(nn.Module):
         alive = torch.ones_like(halted)
         settled, watched, index = self.attention.settle(z, valid), None, 0
         while len(running) and index != max_layers:
+            z = self.layer_(z, valid, settled, layers=index)
             index += 1
-            z = self.layer_(z, valid, settled)
             done = self.done(z, valid) & alive
             if bool(done.any()):
                 rows = running[done]
@@ -90,9 +105,25 @@ class UniversalEncoder(nn.Module):
         finals[rows, : z.shape[1]], layers[rows] = z[alive], index
         return Finished(self.logits(finals), layers, halted)
 
-    def layer_(self, z: Residual, valid: Valid, settled: Settled | None = None) -> Residual:
-        """The residual stream after one layer; `z` itself is changed."""
-        z = self.attention.add_(z, valid, settled)
+    def layer_(
+        self, z: Residual, valid: Valid, settled: Settled | None = None, *, layers: int = 0
+    ) -> Residual:
+        """The residual stream after one layer more than `layers`; `z` itself may be changed."""
+        resting = self.resting(z, layers)
+        if resting is None:
+            return self.update_(self.attention.add_(z, valid, settled))
+        return self.update_awake(resting, z, self.attention(z, valid, settled))
+
+    def update_awake(self, resting: Valid | None, z: Residual, attended: Residual) -> Residual:
+        """The stream after the MLP sub-layer, which is not asked where a position rests."""
+        if resting is None or not bool(resting.any()):
+            return self.update_(attended)
+        after, awake = z.clone(), ~resting
+        after[awake] = self.update_(attended[awake][None])[0]
+        return after
+
+    def update_(self, z: Residual) -> Residual:
+        """The residual stream after the MLP sub-layer; `z` itself may be changed."""
         if isinstance(self.feedforward, FeedForward):
             return self.feedforward.add_(z)
         after: Tensor = self.feedforward(z)
@@ -103,7 +134,8 @@ class UniversalEncoder(nn.Module):
         found: Tensor = self.unembedding(z)
         return found
 
-    def _check_length(self, length: int) -> None:
+    def check_length(self, length: int) -> None:
+        """Refuse a sequence that is too long for the averages of this model."""
         if self.longest is not None and length > self.longest:
             raise ProgramError(
                 f"the input has {length} positions; with {self.token_embedding.dtype} a head of "
@@ -133,8 +165,23 @@ class UniversalEncoder(nn.Module):
         return z[alive][:, :longest].contiguous(), valid[:, :longest], running[alive], kept
 
 
+def hold(resting: Valid | None, before: Residual, after: Residual) -> Residual:
+    """The stream after a sub-layer, and before it where a position rests."""
+    return after if resting is None else torch.where(resting[..., None], before, after)
+
+
 def _written(weights: Weights) -> Tensor:
     """The residual dimensions that any head or rule writes."""
     rows = [head.output.rows for head in weights.heads]
     written: Tensor = torch.cat([weights.feedforward.w2.rows, *rows]).unique()
     return written
+
+
+def _constant(weights: Weights, written: Tensor) -> Tensor:
+    """The residual dimensions that hold the same number at every position of every layer."""
+    tables = [weights.token_embedding]
+    if weights.position_embedding is not None:
+        tables.append(weights.position_embedding)
+    same = torch.stack([(table == table[0]).all(0) for table in tables]).all(0)
+    same[written] = False
+    return same.nonzero().flatten()

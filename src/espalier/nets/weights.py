@@ -122,7 +122,7 @@ class HaltWeights:
 
 @dataclass(frozen=True)
 class Weights:
-    """A Transformer encoder with one shared layer."""
+    """A Transformer with one shared layer: an encoder, or a decoder if it is causal."""
 
     token_embedding: Tensor  # V x D
     position_embedding: Tensor | None  # P x D
@@ -132,3 +132,5 @@ class Weights:
     halt: HaltWeights | None = None
     # A sequence may be at most this long, because an average over more positions is too coarse.
     longest: int | None = None
+    # A position attends to itself and to its left, and stays as it is once it has halted.
+    causal: bool = False

@@ -13,7 +13,7 @@ from espalier.data.treebank import Treebank
 from espalier.data.trees import pair_starts
 from espalier.decomposition.corpus import one_thread_each
 from espalier.decomposition.dependence import Space
-from espalier.decomposition.engine import Engine
+from espalier.decomposition.engine import Engine, trusted
 from espalier.decomposition.inputs import check_model
 from espalier.errors import ModelError
 from espalier.nets.lstm import LanguageModel
@@ -21,6 +21,7 @@ from espalier.nets.vocabulary import UNKNOWN, Vocabulary
 from espalier.syntax.effects import Words
 
 Array = np.ndarray
+WORTH_BUILDING = 50_000  # pairs from which on compiling the step of rows pays
 SPACES: tuple[Space, ...] = ("hidden", "logits")
 
 
@@ -46,6 +47,8 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
     """
     numbers = encode_words(check_model(model), bank)
     engine, places = Engine(model, space=SPACES), pair_starts(bank.lengths)
+    if places[-1] >= WORTH_BUILDING:
+        engine.native = trusted(model)
     found = np.empty((2, places[-1]), dtype=np.float32)
 
     def compute(group: list[int]) -> None:

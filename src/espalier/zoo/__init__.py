@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from espalier.errors import ProgramError, nearest
-from espalier.zoo.entry import Entry
+from espalier.zoo.entry import Entry, Writing
 
 # name -> (module, function, what it computes)
 _PROGRAMS = {
@@ -18,6 +18,31 @@ _PROGRAMS = {
         "addition",
         "addition",
         "the sum of two positive integers of any length, one digit a layer (D.2)",
+    ),
+    "dyck": (
+        "dyck",
+        "dyck",
+        "whether brackets of several kinds are balanced, one position a layer",
+    ),
+    "histogram": (
+        "histogram",
+        "histogram",
+        "how often each letter occurs, in one layer",
+    ),
+    "induction": (
+        "induction",
+        "induction",
+        "what came after each letter the last time, in three layers",
+    ),
+    "modular": (
+        "modular",
+        "modular",
+        "sums, differences and products of digits modulo m, one position a layer",
+    ),
+    "most-frequent": (
+        "most_frequent",
+        "most_frequent",
+        "the letter that occurs most often, in four layers",
     ),
     "parity-sequential-absolute": (
         "parity",
@@ -39,6 +64,31 @@ _PROGRAMS = {
         "scan",
         "SCAN: a command such as 'jump twice' to its actions, by parsing it and walking the tree",
     ),
+    "parity-scratchpad": (
+        "parity_scratchpad",
+        "parity_scratchpad",
+        "parity of a bit string, written out prefix by prefix by a decoder (A.3)",
+    ),
+    "addition-scratchpad": (
+        "addition_scratchpad",
+        "addition_scratchpad",
+        "the sum of two numbers, written out by a decoder from its last digit on (A.3)",
+    ),
+    "reverse": (
+        "reverse",
+        "reverse",
+        "a word backwards, in two layers",
+    ),
+    "sort": (
+        "sort",
+        "sort",
+        "numbers in rising order, in three layers",
+    ),
+    "subleq": (
+        "subleq",
+        "subleq",
+        "a computer with one instruction that may rewrite its own program (D.3)",
+    ),
 }
 
 
@@ -47,7 +97,7 @@ def names() -> dict[str, str]:
     return {name: summary for name, (_, _, summary) in _PROGRAMS.items()}
 
 
-def load(name: str, **settings: int) -> Entry:
+def load(name: str, **settings: object) -> Entry:
     """The program called `name`, built with `settings` (each program's own, such as its sizes)."""
     if not isinstance(name, str) or name not in _PROGRAMS:
         raise ProgramError(f"there is no program {name!r}; {nearest(name, _PROGRAMS)}")
@@ -60,4 +110,4 @@ def load(name: str, **settings: int) -> Entry:
     return entry.called(name, summary)
 
 
-__all__ = ["Entry", "load", "names"]
+__all__ = ["Entry", "Writing", "load", "names"]

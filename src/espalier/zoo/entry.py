@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from espalier.errors import ProgramError
 from espalier.language import Program
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How a causal program answers: by writing tokens until `stop`, if there is one.
+
+    `most` says how many tokens it may take after a prompt, the stop token included.
+    """
+
+    stop: int | None
+    most: Callable[[Sequence[int]], int]
 
 
 @dataclass(frozen=True)
@@ -18,7 +29,8 @@ class Entry:
     `encode` turns what a person writes into tokens, `decode` turns outputs into an answer,
     `sample` draws an input of about a given size, and `expected` is the answer by other means (None
     where there are none).
-    `max_layers` is how long to run a program that does not halt by itself.
+    `max_layers` is how long to run a program that does not halt by itself. A program with `writing`
+    is given its input as a prompt, and `decode` reads what it writes.
     """
 
     program: Program
@@ -29,6 +41,7 @@ class Entry:
     max_layers: int | None = None
     name: str = ""
     summary: str = ""
+    writing: Writing | None = None
 
     def called(self, name: str, summary: str) -> Entry:
         """The same entry under a name."""

@@ -112,19 +112,19 @@ def sum_modulo(buckets: int = 256) -> Entry:
 
 def _entry(program: Program, *, prefix: list[int], max_layers: int | None = None) -> Entry:
     def encode(bits: str | Iterable[int]) -> list[int]:
-        return prefix + _bits(bits)
+        return prefix + read_bits(bits)
 
     return Entry(
         program=program,
         encode=encode,
         decode=lambda outputs: list(outputs)[-1],
         sample=lambda source, size: "".join(source.choices("01", k=size)),
-        expected=lambda bits: sum(_bits(bits)) % 2,
+        expected=lambda bits: sum(read_bits(bits)) % 2,
         max_layers=max_layers,
     )
 
 
-def _bits(bits: str | Iterable[int]) -> list[int]:
+def read_bits(bits: str | Iterable[int]) -> list[int]:
     """The bits of "101", "1 0 1" or [1, 0, 1]."""
     symbols = "".join(bits.split()) if isinstance(bits, str) else [str(bit) for bit in bits]
     for place, symbol in enumerate(symbols):

@@ -1,0 +1,31 @@
+"""What a decoder answers: the tokens it wrote after a prompt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Written:
+    """One token: the output of a row's last position, after that position's `layers` layers."""
+
+    token: int
+    layers: int
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A prompt and the tokens written after it, the stop token included where it was reached.
+
+    `layers` says for each token how many layers the position took that wrote it.
+    """
+
+    prompt: tuple[int, ...]
+    tokens: tuple[int, ...]
+    layers: tuple[int, ...]
+    stopped: bool
+
+    @property
+    def sequence(self) -> tuple[int, ...]:
+        """The whole text: prompt and written tokens."""
+        return self.prompt + self.tokens

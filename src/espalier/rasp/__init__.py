@@ -1,0 +1,48 @@
+"""RASP expressions (Weiss et al. 2021; Tracr, Lindner et al. 2023) that become ordinary programs.
+
+from operator import eq
+from espalier.rasp import indices, length, select, aggregate, tokens, translate
+
+backwards = aggregate(select(indices, length - indices - 1, eq), tokens)
+found = translate(backwards, vocabulary="abc", longest=8)
+found.decode(espalier.interpret(found.program, found.encode("abca")).outputs)   # a, c, b, a
+"""
+
+from espalier.rasp.evaluation import evaluate
+from espalier.rasp.expressions import (
+    Expression,
+    Selector,
+    aggregate,
+    always,
+    elementwise,
+    exists,
+    indices,
+    length,
+    mean,
+    select,
+    select_all,
+    selector_width,
+    shift,
+    tokens,
+)
+from espalier.rasp.translation import Translation, translate
+
+__all__ = [
+    "Expression",
+    "Selector",
+    "Translation",
+    "aggregate",
+    "always",
+    "elementwise",
+    "evaluate",
+    "exists",
+    "indices",
+    "length",
+    "mean",
+    "select",
+    "select_all",
+    "selector_width",
+    "shift",
+    "tokens",
+    "translate",
+]
