@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import espalier as es
 import lstm_reference as reference
 from espalier.decomposition.differences import Quick, Steady
-from espalier.decomposition.engine import Budget, Engine
+from espalier.decomposition.engine import Budget, Engine, trusted
 from espalier.errors import ConfigError, DataError
 from lstm_models import models, random_model, sentences
 
@@ -42,7 +42,7 @@ def test_neither_grouping_nor_memory_nor_the_way_changes_a_number(lm, some, budg
     found = engine.pairs_by(way, some)
     for tokens, values in zip(some, found, strict=True):
         wanted = by_definition(lm, tokens, "hidden")
-        np.testing.assert_allclose(values.numpy(), wanted, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(values[0].numpy(), wanted, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,29 @@ def test_weights_of_any_size_are_answered(scale, dtype):
     assert large.sum() > 15
     close = 1e-9 if dtype == torch.float64 else 2e-3
     np.testing.assert_allclose(found[large], wanted[large], rtol=close, atol=close)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_saturated_gates_of_a_trained_size_stay_on_the_quick_way(layers):
+    lm = random_model(3, hidden=16, layers=layers, scale=1, dtype=torch.float32)
+    sentence = [[1, 2, 3, 4, 5, 6]]
+    with torch.no_grad():
+        largest = (lm.encoder.weight @ lm.rnn.weight_ih_l0.T).abs().max()
+        lm.encoder.weight.mul_(22 / largest)  # 44 where it is doubled, as WikiText-2 brings about
+    wanted = Engine(lm).pairs_by(Steady(), sentence)[0][0]
+    compiled = Engine(lm)
+    compiled.native = trusted(lm)
+    for engine in (Engine(lm), compiled):
+        found = engine.pairs_by(Quick(), sentence)[0][0]
+        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
+
+
+@given(models(), sentences(most=6))
+def test_both_spaces_by_one_pass(lm, tokens):
+    [both] = Engine(lm, space=("hidden", "logits")).pairs_by_space([tokens])
+    for values, space in zip(both, ("hidden", "logits"), strict=True):
+        alone = es.interdependence(lm, tokens, space=space).values
+        np.testing.assert_array_equal(values.numpy(), alone)
 
 
 def test_single_precision_at_the_size_of_the_papers():

@@ -143,7 +143,7 @@ def runs(folder: Path = Path("runs"), /) -> None:
 
 
 def fetch(name: str, /) -> None:
-    """Download a public data set and check it: wikitext-2, scan."""
+    """Download a public data set and check it: wikitext-2, ud-english-ewt, scan."""
     from espalier.data.sources import fetch as get
 
     shown = -1

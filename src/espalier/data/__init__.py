@@ -1,5 +1,6 @@
-"""Files in, token arrays out: scaffold corpora, WikiText and other text, SCAN."""
+"""Files in, token arrays out: scaffold corpora, WikiText and other text, SCAN, treebanks."""
 
+from espalier.data.conllu import treebank
 from espalier.data.scaffold import (
     ScaffoldConfig,
     ScaffoldCorpus,
@@ -10,6 +11,7 @@ from espalier.data.scaffold_counts import ScaffoldCounts, count_scaffolds
 from espalier.data.scan import ScanSplit, generate_examples, scan_split
 from espalier.data.sources import fetch
 from espalier.data.text import TextCorpus, text_corpus
+from espalier.data.treebank import Treebank
 
 __all__ = [
     "ScaffoldConfig",
@@ -17,6 +19,7 @@ __all__ = [
     "ScaffoldCounts",
     "ScanSplit",
     "TextCorpus",
+    "Treebank",
     "count_scaffolds",
     "fetch",
     "generate_examples",
@@ -24,4 +27,5 @@ __all__ = [
     "scaffold_corpus",
     "scan_split",
     "text_corpus",
+    "treebank",
 ]

@@ -55,6 +55,15 @@ SOURCES: dict[str, Source] = {
         md5="542ccefacc6c27f945fb54453812b3cd",
         files=("wiki.train.tokens", "wiki.valid.tokens", "wiki.test.tokens"),
     ),
+    "ud-english-ewt": Folder(
+        name="ud-english-ewt",
+        url="https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/r2.15",
+        md5s={
+            "en_ewt-ud-dev.conllu": "cb1da95ff28a449cb9bc286c922e15e1",
+            "en_ewt-ud-test.conllu": "01630da0129f8600ef761dbcfd18b9e2",
+            "en_ewt-ud-train.conllu": "fa9865539033efcf99ea90f8b93d6646",
+        },
+    ),
     "scan": Folder(
         name="scan",
         url="https://raw.githubusercontent.com/brendenlake/SCAN/master",

@@ -96,7 +96,7 @@ def _stream(
     engine: Engine, sentences: Iterator[Words], workers: int, most: int
 ) -> Iterator[PairBlock]:
     """Blocks as they are done; the next one is computed meanwhile."""
-    with _one_thread_each(workers) as pool:
+    with one_thread_each(workers) as pool:
         waiting: deque[_Stretch] = deque()
         first = 0
         try:
@@ -186,7 +186,7 @@ def _flat(engine: Engine, batch: Sequence[tuple[int, ...]]) -> list[Array]:
 
 
 @contextmanager
-def _one_thread_each(workers: int) -> Iterator[ThreadPoolExecutor]:
+def one_thread_each(workers: int) -> Iterator[ThreadPoolExecutor]:
     """A pool whose threads compute on one core each: they are not to wait for each other."""
     threads = torch.get_num_threads()
 

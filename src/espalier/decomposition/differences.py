@@ -4,11 +4,13 @@ With A + B + C = T, a gate's relevant part and its bias are 1/2 [s(T) + s(C) + d
 d = s(A + C) - s(T - A) is such a difference: S = (T + C) / 2 is shared by all rows of a sentence,
 M = A + (C - T) / 2 is a row's own. Since
 
-    d = sinh M / (cosh S + cosh M) = 1 - (2 + k e) / (1 + k e + e²),   e = exp M, k = 2 cosh S,
+    d = sinh M / (cosh S + cosh M) = 1 - (2c + (1 + c) u) / (c + (1 + c) u + u²)
 
-a row costs one exponential and one division where four sigmoids stood, and adding a word's input
-to A is a product with e. tanh(x) = 2 s(2x) - 1 is brought to the same form. M is kept in units of
-log 2 throughout (`LOG2E` of them are 1), because exp2 is the cheaper exponential.
+with u = exp(M - |S|) and c = exp(-2 |S|), a row costs one exponential and one division where four
+sigmoids stood. All terms are positive, so that nothing cancels, and where u underflows d is -1 as
+it should be; measured from |S|, nothing overflows that a trained network brings about, however
+saturated its gates. tanh(x) = 2 s(2x) - 1 is brought to the same form. M is kept in units of log 2
+throughout (`LOG2E` of them are 1), because exp2 is the cheaper exponential.
 """
 
 from __future__ import annotations
@@ -29,52 +31,47 @@ class Around(NamedTuple):
     centre: Tensor
     level: Tensor
     weight: Tensor | None = None  # None: 1
+    slope: Tensor | None = None
+    base: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class Quick:
-    """By exponentials: exact while |S| and the inputs stay far from where they overflow."""
+    """By exponentials: exact while exp(-2 |S|) is a number with all its digits."""
 
     final: ClassVar[bool] = False  # a number that is missing may be there by the other way
 
+    def origin(self, moved: Tensor, middle: Tensor) -> Tensor:
+        """What rows start from where M is to start from `moved`, in place: M - |S|."""
+        return moved.sub_(middle.abs(), alpha=LOG2E)
+
     def open(self, moved: Tensor) -> Tensor:
-        """M becomes exp M, in place."""
+        """M - |S| becomes u, in place."""
         return moved.exp2_()
 
-    def shift(self, by: Tensor) -> Tensor:
-        """What `moved` takes on when `by` is added to M."""
-        return torch.exp2(by)
-
-    def shifted(self, moved: Tensor, by: Tensor, *, out: Tensor) -> Tensor:
-        """`moved` with M larger, `by` coming from `shift`."""
-        return torch.mul(moved, by, out=out)
-
-    def centre(self, middle: Tensor) -> Tensor:
-        """What `settle` wants to know of S: 2 cosh S."""
-        grown = torch.exp2(middle * LOG2E)
-        return grown + 1 / grown
+    def around(self, middle: Tensor, level: Tensor, weight: Tensor | None = None) -> Around:
+        """What `settle` wants to know of S: c, 1 + c, and c with the weight."""
+        centre = torch.exp2(middle.abs().mul_(-2 * LOG2E))
+        return Around(
+            centre, level, weight, 1 + centre, centre if weight is None else weight * centre
+        )
 
     def settle(self, moved: Tensor, spare: Tensor, around: Around) -> Tensor:
         """level - weight (1 - d) in `spare`; `moved` is used up."""
-        torch.addcmul(moved.new_ones(()), around.centre, moved, out=spare)
+        assert around.slope is not None
+        assert around.base is not None
+        torch.addcmul(around.centre, around.slope, moved, out=spare)
         torch.addcmul(spare, moved, moved, out=moved)
         if around.weight is None:
-            spare.add_(1)
+            spare.add_(around.base)
         else:
-            torch.addcmul(around.weight, around.weight, spare, out=spare)
+            torch.addcmul(around.base, around.weight, spare, out=spare)
         return torch.addcdiv(around.level, spare, moved, value=-1, out=spare)
 
-    def reaches(self, numbers: Tensor) -> bool:
-        """Whether exponentials do for these S, or these additions to M.
-
-        e² overflows where M is above half the logarithm of the largest number. By then d must be
-        1 to rounding whatever S is, so S stays below that by the logarithm of the precision.
-        Below minus the whole logarithm e is lost; additions within the same bound do not bring M
-        back from there to where d is not yet -1.
-        """
-        kind = torch.finfo(numbers.dtype)
-        low, high = torch.aminmax(numbers)
-        return max(-float(low), float(high)) <= math.log(kind.max) / 2 + math.log(kind.eps) - 1
+    def reaches(self, middle: Tensor) -> bool:
+        """Whether exponentials do for these S: below that, c would be lost."""
+        low, high = torch.aminmax(middle)
+        return max(-float(low), float(high)) <= -math.log(torch.finfo(middle.dtype).tiny) / 2
 
 
 @dataclass(frozen=True)
@@ -83,21 +80,17 @@ class Steady:
 
     final: ClassVar[bool] = True
 
+    def origin(self, moved: Tensor, middle: Tensor) -> Tensor:
+        """What rows start from where M is to start from `moved`: the same."""
+        return moved
+
     def open(self, moved: Tensor) -> Tensor:
         """M stays as it is."""
         return moved
 
-    def shift(self, by: Tensor) -> Tensor:
-        """What `moved` takes on when `by` is added to M."""
-        return by
-
-    def shifted(self, moved: Tensor, by: Tensor, *, out: Tensor) -> Tensor:
-        """`moved` with M larger, `by` coming from `shift`."""
-        return torch.add(moved, by, out=out)
-
-    def centre(self, middle: Tensor) -> Tensor:
+    def around(self, middle: Tensor, level: Tensor, weight: Tensor | None = None) -> Around:
         """What `settle` wants to know of S: itself."""
-        return middle.clone()
+        return Around(middle.clone(), level, weight)
 
     def settle(self, moved: Tensor, spare: Tensor, around: Around) -> Tensor:
         """level - weight (1 - d) in `spare`; `moved` is used up."""
@@ -108,7 +101,7 @@ class Steady:
             spare.mul_(around.weight)
         return spare.add_(around.level)
 
-    def reaches(self, numbers: Tensor) -> bool:
+    def reaches(self, middle: Tensor) -> bool:
         """Always."""
         return True
 

@@ -29,7 +29,7 @@ CPU_MEMORY, CUDA_MEMORY = 256 * MIB, 8192 * MIB
 # More rows at once than this no longer fit the cache of a core; on CUDA there is no such limit.
 CPU_ROWS = 2048
 # Numbers held for a word and for a row, in units of the hidden size and for each layer.
-WORD, ROW = 20, 18
+WORD, ROW = 24, 18
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,17 @@ class Engine:
 
     @torch.no_grad()
     def __init__(
-        self, model: LanguageModel, *, space: Space = "hidden", memory: int | None = None
+        self,
+        model: LanguageModel,
+        *,
+        space: Space | tuple[Space, ...] = "hidden",
+        memory: int | None = None,
     ) -> None:
         self.model, self.budget = model, Budget.of(model, memory)
         self.native: Native | None = None
         self._layers = [Ready.of(layer) for layer in layers_of(model)]
-        # With decoder = Q R, ||decoder x|| = ||R x||: no vector of the vocabulary's size is made.
-        self._decoder = None
-        if space == "logits":
-            self._decoder = torch.linalg.qr(model.decoder.weight, mode="r").R.T.contiguous()
+        spaces = (space,) if isinstance(space, str) else space
+        self._decoders = [_decoder(model, one) for one in spaces]
 
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
         """Sentences in groups that fit, longest first."""
@@ -83,13 +85,19 @@ class Engine:
 
     def pairs(self, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "n n"]]:
         """DI of every pair l < r of each sentence, NaN elsewhere; the longest comes first."""
+        return [matrices[0] for matrices in self.pairs_by_space(sentences)]
+
+    def pairs_by_space(self, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "K n n"]]:
+        """The same in each of the spaces that were asked for, in their order, by one pass."""
         try:
             return self.pairs_by(Quick(), sentences)
         except OutOfReach:
             return self.pairs_by(Steady(), sentences)
 
     @torch.no_grad()
-    def pairs_by(self, way: Way, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "n n"]]:
+    def pairs_by(
+        self, way: Way, sentences: Sequence[Sequence[int]]
+    ) -> list[Float[Tensor, "K n n"]]:
         """The same by one way, on the CPU."""
         lengths = [len(sentence) for sentence in sentences]
         stretch = min(lengths[0], max(2, self.budget.words // len(sentences)))
@@ -104,7 +112,7 @@ class Engine:
         """All pairs of the sentences of one slice of a group."""
         lengths, stretch = lengths[some], plain.stretch
         longest, count = lengths[0], len(lengths)
-        found = plain.like.new_full((count, longest, longest), torch.nan)
+        found = plain.like.new_full((len(self._decoders), count, longest, longest), torch.nan)
         capacity = max(2, stretch * count)
         rows = Rows(self._layers, plain.way, capacity=capacity, native=self.native)
         for begin in range(0, longest, stretch):
@@ -117,13 +125,27 @@ class Engine:
                     used = rows.count
                     joint, apart = rows.step(now, going=going, grow=start == begin)
                     if used:
-                        ratios = measure(joint, apart, self._decoder)
-                        found[:going, begin : begin + used, step] = ratios.T
+                        for in_space, decoder in zip(found, self._decoders, strict=True):
+                            ratios = measure(joint, apart, decoder)
+                            in_space[:going, begin : begin + used, step] = ratios.T
         found = found.cpu()
-        wanted = sum(n * (n - 1) // 2 for n in lengths)
+        wanted = len(found) * sum(n * (n - 1) // 2 for n in lengths)
         if int(found.isnan().sum()) != found.numel() - wanted and not plain.way.final:
             raise OutOfReach  # or undefined, which the other way will say again
-        return [matrix[:n, :n] for matrix, n in zip(found, lengths, strict=True)]
+        return [found[:, number, :n, :n] for number, n in enumerate(lengths)]
+
+
+def _decoder(model: LanguageModel, space: Space) -> Tensor | None:
+    """What takes a vector to one as long as its image in that space; None: itself.
+
+    With decoder = Q R, ||decoder x|| = ||R x||: no vector of the vocabulary's size is made.
+    """
+    match space:
+        case "hidden":
+            return None
+        case "logits":
+            root: Tensor = torch.linalg.qr(model.decoder.weight, mode="r").R.T.contiguous()
+            return root
 
 
 def trusted(model: LanguageModel) -> Native | None:
@@ -185,22 +207,21 @@ class PlainPass:
     def _window(self, start: int, state: Tensor) -> Window:
         """What rows share at each step and layer; `state` is moved on to the window's end."""
         tokens = self._tokens[start : start + self.stretch]
-        table, shifts, places = self._project(tokens)
+        table, own, places = self._project(tokens)
         found = []
         for row, going in zip(places, self._running[start:], strict=False):
             here = row[:going]
-            found.append(self._step(table[here], shifts[here], state[:, :, :going]))
+            found.append(self._step(table[here], own[here], state[:, :, :going]))
         return found
 
-    def _step(self, projected: Tensor, shift: Tensor | None, state: Tensor) -> list[Shared]:
+    def _step(self, projected: Tensor, own: Tensor, state: Tensor) -> list[Shared]:
         found: list[Shared] = []
-        own: Tensor | None = None
         for number, (ready, before) in enumerate(zip(self._layers, state, strict=True)):
             if number > 0:
                 projected = state[number - 1, 0] @ ready.layer.from_input.T
-                own, shift = found[-1].single @ ready.from_below, None
+                own = found[-1].single @ ready.from_below
             totals = plain_step(ready, projected, before)
-            shared = share_step(ready, self.way, (totals, before), own=own, shift=shift)
+            shared = share_step(ready, self.way, (totals, before), own=own, first=number == 0)
             if shared is None:
                 raise OutOfReach
             found.append(shared)
@@ -214,7 +235,5 @@ class PlainPass:
         kinds, places = torch.unique(tokens, return_inverse=True)
         first = self._layers[0]
         table = self._embedding[kinds] @ first.layer.from_input.T
-        own = table[:, : 3 * first.units] * first.doubled
-        if not self.way.reaches(own):
-            raise OutOfReach
-        return table, self.way.shift(own * LOG2E), places
+        own = table[:, : 3 * first.units] * (first.doubled * LOG2E)
+        return table, own, places

@@ -52,12 +52,12 @@ class Native:
         """
         words, sentences, units = cell.shape
         shared = (
-            now.offset, now.gates.centre, now.gates.level, now.shift, minus_biases,
+            now.offset, now.gates.centre, now.gates.level, now.own, minus_biases,
             now.minus_cell, now.output.centre, now.output.level, now.output.weight,
         )  # fmt: skip
         addresses = [None if part is None else _address(part) for part in shared]
         pointers = (ctypes.c_void_p * len(shared))(*addresses)
-        together = _address(gates[1]) if now.shift is None else None
+        together = _address(gates[1]) if now.own is None else None
         self._function(
             words, sentences, units, _address(gates[0]), together, pointers, _address(cell),
             _address(hidden[0]), _address(hidden[1]), _address(scratch),

@@ -1,9 +1,9 @@
 /* One step of all rows of one layer, in one pass: what Rows._through does in a dozen.
  *
  * Rows lie (word, sentence); what sentences share has a row for each of them. Gates are i f g in
- * 3H. M is in units of log 2. See differences.py for the identity, whose bounds on S and on a
- * word's input are checked before this is called: with them, cutting e off at 2^-63 and 2^63
- * changes nothing that single precision can hold, and e * e and k * e stay finite.
+ * 3H. M is in units of log 2. See differences.py for the identity, whose bound on S is checked
+ * before this is called: with it c is above 0, and cutting u off at 2^63 changes nothing that
+ * single precision can hold, while u * u stays finite.
  */
 #include <stdint.h>
 #include <string.h>
@@ -15,12 +15,11 @@ static inline float within(float x, float low, float high) {
     return x > high ? high : x;
 }
 
-static inline float cut(float e) { return within(e, 0x1p-63f, 0x1p63f); }
-
-/* 2^x by a polynomial on [-1/2, 1/2] (Cephes' coefficients), to about an ulp. */
-static inline float power_of_two(float x) {
+/* 2^x by a polynomial on [-1/2, 1/2] (Cephes' coefficients), to about an ulp; 2^63 at most, and 0
+ * where it would be no normal number. */
+static inline float power_of_two(float given) {
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
-    x = within(x, -126.0f, 126.0f);
+    float x = within(given, -126.0f, 63.0f);
     float rounded = x + magic, f = x - (rounded - magic), p = 1.535336188e-4f;
     p = p * f + 1.339887440e-3f;
     p = p * f + 9.618437357e-3f;
@@ -33,29 +32,29 @@ static inline float power_of_two(float x) {
     memcpy(&bits, &p, 4);
     bits += whole << 23;
     memcpy(&p, &bits, 4);
-    return p;
+    return given < -126.0f ? 0.0f : p;
 }
 
 /* 1 - d */
-static inline float remainder_of(float e, float centre) {
-    float one = 1.0f + centre * e;
-    return (one + 1.0f) / (one + e * e);
+static inline float remainder_of(float u, float centre) {
+    float common = centre + (1.0f + centre) * u;
+    return (common + centre) / (common + u * u);
 }
 
 static void gates(const float *restrict alone, const float *restrict together,
                   const float *restrict offset, const float *restrict centre,
-                  const float *restrict level, const float *restrict shift,
+                  const float *restrict level, const float *restrict own,
                   float *restrict z0, float *restrict z1, long width) {
-    if (shift)
+    if (own)
         for (long j = 0; j < width; j++) {
-            float e = power_of_two(alone[j] + offset[j]);
-            z0[j] = level[j] - remainder_of(cut(e), centre[j]);
-            z1[j] = level[j] - remainder_of(cut(e * shift[j]), centre[j]);
+            float moved = alone[j] + offset[j];
+            z0[j] = level[j] - remainder_of(power_of_two(moved), centre[j]);
+            z1[j] = level[j] - remainder_of(power_of_two(moved + own[j]), centre[j]);
         }
     else
         for (long j = 0; j < width; j++) {
-            z0[j] = level[j] - remainder_of(cut(power_of_two(alone[j] + offset[j])), centre[j]);
-            z1[j] = level[j] - remainder_of(cut(power_of_two(together[j] + offset[j])), centre[j]);
+            z0[j] = level[j] - remainder_of(power_of_two(alone[j] + offset[j]), centre[j]);
+            z1[j] = level[j] - remainder_of(power_of_two(together[j] + offset[j]), centre[j]);
         }
 }
 
@@ -70,13 +69,13 @@ static void output(const float *restrict z0, const float *restrict z1, float *re
         float kept = minus_biases[j] + LOG2E * i0 * g0 + f0 * half;
         float paired = minus_cell[j] + LOG2E * i1 * g1 + f1 * half;
         cell[j] = kept;
-        float e0 = cut(power_of_two(kept + minus_cell[j])), e1 = cut(power_of_two(paired));
-        h0[j] = level[j] - weight[j] * remainder_of(e0, centre[j]);
-        h1[j] = level[j] - weight[j] * remainder_of(e1, centre[j]);
+        float u0 = power_of_two(kept + minus_cell[j]), u1 = power_of_two(paired);
+        h0[j] = level[j] - weight[j] * remainder_of(u0, centre[j]);
+        h1[j] = level[j] - weight[j] * remainder_of(u1, centre[j]);
     }
 }
 
-/* `shared`: offset, centre, level, shift (or NULL: then `together` is given), minus_biases,
+/* `shared`: offset, centre, level, own (or NULL: then `together` is given), minus_biases,
  * minus_cell, and the output's centre, level and weight. `scratch` has room for 6 * units. */
 void espalier_through(long words, long sentences, long units, const float *alone,
                       const float *together, const float *const *shared, float *cell, float *h0,

@@ -109,11 +109,11 @@ class Rows:
         return hidden
 
     def _products(self, number: int, now: Shared, below: Tensor | None) -> None:
-        """A of the three gates, of both continuations where they differ by more than a shift."""
+        """A of the three gates, of both continuations where they differ by more than a word."""
         layer, used = self._layers[number], self.count * self._going
         flat = self._wide[0, :, :used]
         torch.mm(self._hidden[number, 0, :used], layer.recurrent, out=flat[0])
-        if now.shift is None:
+        if now.own is None:
             assert below is not None
             flat[1].copy_(flat[0])
             for rows, given in zip(flat, below, strict=True):
@@ -122,11 +122,10 @@ class Rows:
     def _opened(self, now: Shared) -> Float[Tensor, "2 l S K"]:
         """M of the three gates of both continuations, opened."""
         moved = self._view(self._wide[0])
-        if now.shift is None:
+        if now.own is None:
             return self._way.open(moved.add_(now.offset))
-        self._way.open(moved[0].add_(now.offset))
-        self._way.shifted(moved[0], now.shift, out=moved[1])
-        return moved
+        torch.add(moved[0].add_(now.offset), now.own, out=moved[1])
+        return self._way.open(moved)
 
 
 def measure(

@@ -62,10 +62,10 @@ class Ready:
 class Shared:
     """Of one layer at one step, for every sentence."""
 
-    offset: Wide  # (C - T) / 2
+    offset: Wide  # (C - T) / 2, from where the way starts
     gates: Around  # settles to 2 (i_r + i_b), 2 (f_r + f_b) and g_r + g_b
-    shift: Wide | None  # the word's own input; above the first layer rows have inputs of their own
-    minus_cell: Narrow
+    own: Wide | None  # the word's input; above the first layer rows have inputs of their own
+    minus_cell: Narrow  # from where the way starts
     output: Around  # settles to the hidden state's relevant part
     single: Narrow  # what the step's own word contributes to the hidden state alone
     single_cell: Narrow  # and twice what it contributes to the cell
@@ -105,13 +105,13 @@ def share_step(
     way: Way,
     plain: tuple[Float[Tensor, "S four_H"], Float[Tensor, "2 S H"]],
     *,
-    own: Wide | None,
-    shift: Wide | None,
+    own: Wide,
+    first: bool,
 ) -> Shared | None:
     """What rows will need of a plain step, or None where `way` does not reach that far.
 
-    What the step's own word alone gives to the gates is `shift` in the first layer, as the way
-    has it, and `own` above, in units of log 2.
+    `own` is what the step's word alone gives to the gates, in units of log 2; in the `first`
+    layer that is the same for all rows.
     """
     totals, (hidden, cell) = plain
     width = 3 * ready.units
@@ -119,18 +119,16 @@ def share_step(
     middle = (gates + bias).mul_(0.5)
     if not way.reaches(middle) or not way.reaches(cell):
         return None
-    offset = (bias - gates).mul_(LOG2E / 2)
+    offset = way.origin((bias - gates).mul_(LOG2E / 2), middle)
     level = gates.sigmoid_().add_(ready.squashed_bias)
     level[:, : 2 * ready.units] += 1  # d - 1 is added to it; g loses the 1 of 2 s(2x) - 1
     out = torch.sigmoid(totals[:, width:])
-    settled = Around(way.centre(middle), level)
-    output = Around(way.centre(cell), torch.add(out, hidden, alpha=0.5), out)
-    minus_cell = cell * -LOG2E
-    moved = way.open(offset.clone() if own is None else offset + own)
-    if shift is not None:
-        way.shifted(moved, shift, out=moved)
-    single, single_cell = _alone(way, moved, settled, output, minus_cell)
-    return Shared(offset, settled, shift, minus_cell, output, single, single_cell)
+    settled = way.around(middle, level)
+    output = way.around(cell, torch.add(out, hidden, alpha=0.5), out)
+    minus_cell = way.origin(cell * -LOG2E, cell)
+    single, single_cell = _alone(way, way.open(offset + own), settled, output, minus_cell)
+    given = own if first else None
+    return Shared(offset, settled, given, minus_cell, output, single, single_cell)
 
 
 def _alone(

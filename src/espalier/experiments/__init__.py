@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # name -> what it shows; the module is called the same, with underscores
 _EXPERIMENTS = {
+    "bottom-up-figure-3": "interdependence by sequential distance, English",
+    "bottom-up-figure-4": "interdependence by distance in the tree, by class, English",
     "bottom-up-figure-7": "P(close) over training, scaffolds of training and random ones",
     "bottom-up-figure-8": "P(close | open symbol alone) over training, by decomposition",
     "bottom-up-figure-9": "P(close | open symbol and i scaffold tokens), by decomposition",
@@ -33,9 +35,15 @@ _EXPERIMENTS = {
     "interdependence-figure-4": "the earlier paper's P(close | open symbol alone)",
     "interdependence-figure-5": "the earlier paper's P(close | open symbol and i tokens)",
     "interdependence-figure-6": "interdependence of open symbol and scaffold, logits",
+    "interdependence-figure-8": "the earlier paper's sequential distance",
+    "interdependence-figure-9": "the earlier paper's distance in the tree, logits",
     "interdependence-figure-10": "the earlier paper's rule frequency and length",
     "interdependence-figure-11": "the earlier paper's gradient magnitudes",
     "scaffold-claims": "the papers' five claims about scaffolds, decided with numbers",
+    "syntax-effect": "what an edge of the tree does to interdependence, and frequency",
+    "syntax-over-training": "when syntax appears",
+    "syntax-probe": "trees grown from interdependence alone, beside baselines",
+    "syntax-branching": "made-up languages that branch to the left or to the right",
 }
 
 

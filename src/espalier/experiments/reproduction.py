@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ConfigError, FileError
 from espalier.experiments import Experiment, load
-from espalier.experiments.models import Scale, checked, models_in
+from espalier.experiments.languages import Language, languages_in
+from espalier.experiments.models import Models, Scale, checked, models_in
+from espalier.experiments.moments import digest
 from espalier.experiments.shelf import Shelf
 from espalier.storage import write_frame
 from espalier.training.folder import RunFolder
@@ -169,16 +171,17 @@ def describe(asked: dict[str, Any], config: Any, shelf: Shelf) -> dict[str, Any]
     """The manifest of a reproduction that is about to begin."""
     manifest = describe_run(KIND, asked["config"], data={}, device=shelf.device)
     manifest["versions"] |= _versions(("pandas", "matplotlib"))
-    seeds = max(models.seeds for models in models_in(config))
+    behind: list[Models | Language] = [*models_in(config), *languages_in(config)]
+    seeds = max(one.seeds for one in behind)
     return manifest | asked | {"seeds": list(range(seeds))}
 
 
 def data_read(config: Any, shelf: Shelf) -> dict[str, Any]:
-    """The ensembles behind a config, each with the hash of its corpora, and a hash over all."""
+    """What is behind a config, each with the hash of its data, and a hash over all."""
     found = {
         models.name: shelf.trained(models).manifest["data"]["sha256"]
         for models in models_in(config)
-    }
+    } | {language.name: digest(language, shelf) for language in languages_in(config)}
     whole = hashlib.sha256("".join(found[name] for name in sorted(found)).encode()).hexdigest()
     return {"sha256": whole, "ensembles": found}
 

@@ -23,6 +23,7 @@ from espalier.nets.vocabulary import Vocabulary
 from espalier.storage import atomic_path
 
 Tensors = dict[str, Tensor]
+ENGLISH = Path(__file__).parent / "pretrained" / "english.safetensors"
 
 
 def save_language_model(
@@ -47,12 +48,14 @@ def save_language_model(
 
 
 def load_language_model(
-    source: str | os.PathLike[str] | nn.Module | Mapping[str, Tensor],
+    source: str | os.PathLike[str] | nn.Module | Mapping[str, Tensor] | None = None,
     *,
     member: str | int | None = None,
     words: Sequence[str] | None = None,
 ) -> LanguageModel:
     """A language model from a checkpoint, a run (its last one), a module or a state dict.
+
+    Without a source it is the small English one that the package brings along.
 
     The suffix may be left out, as in `runs/k8/epoch-40`. `member` names one of an ensemble;
     `words` gives a model from outside its vocabulary.
@@ -63,7 +66,7 @@ def load_language_model(
     elif isinstance(source, Mapping):
         tensors, origin = dict(source), "the state dict"
     else:
-        file = find_checkpoint(source)
+        file = ENGLISH if source is None else find_checkpoint(source)
         tensors, metadata = read_tensors(file)
         origin = str(file)
     if "members" in metadata:
@@ -79,6 +82,11 @@ def load_language_model(
         raise ModelError(f"{origin} holds one model, not an ensemble; leave out member={member!r}")
     given = Vocabulary.from_metadata(metadata) if words is None else Vocabulary(tuple(words))
     return _build(tensors, metadata, given, origin)
+
+
+def english_model() -> LanguageModel:
+    """The small model of English that comes with the package, trained on WikiText-2."""
+    return load_language_model()
 
 
 def member_names(path: str | os.PathLike[str]) -> tuple[str, ...]:

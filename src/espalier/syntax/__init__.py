@@ -11,6 +11,7 @@ from espalier.syntax.probe import Attachment, attachment, baselines
 from espalier.syntax.scores import Scores, pair_scores
 from espalier.syntax.spanning import heaviest_noncrossing_trees, heaviest_trees
 from espalier.syntax.strata import by_distance, by_stratum
+from espalier.syntax.table import write_pairs
 
 __all__ = [
     "CLASSES",
@@ -28,4 +29,5 @@ __all__ = [
     "heaviest_trees",
     "pair_scores",
     "pairs_of",
+    "write_pairs",
 ]

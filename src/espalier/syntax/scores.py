@@ -10,13 +10,19 @@ import torch
 from jaxtyping import Float, Int
 
 from espalier.data.treebank import Treebank
-from espalier.decomposition.corpus import interdependence_corpus
+from espalier.data.trees import pair_starts
+from espalier.decomposition.corpus import one_thread_each
+from espalier.decomposition.dependence import Space
+from espalier.decomposition.engine import Engine, trusted
+from espalier.decomposition.inputs import check_model
 from espalier.errors import ModelError
 from espalier.nets.lstm import LanguageModel
 from espalier.nets.vocabulary import UNKNOWN, Vocabulary
 from espalier.syntax.effects import Words
 
 Array = np.ndarray
+WORTH_BUILDING = 50_000  # pairs from which on compiling the step of rows pays
+SPACES: tuple[Space, ...] = ("hidden", "logits")
 
 
 @dataclass(frozen=True)
@@ -35,22 +41,36 @@ def encode_words(model: LanguageModel, bank: Treebank) -> Int[Array, " W"]:
 
 
 def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = None) -> Scores:
-    """DI of every pair of a treebank, sentence by sentence from a zero state."""
-    numbers = encode_words(model, bank)
-    sentences = [part.tolist() for part in np.split(numbers, bank.starts[1:-1])]
-    found = []
-    for space in ("hidden", "logits"):
-        blocks = interdependence_corpus(model, sentences, space=space, workers=workers)
-        found.append(np.concatenate([block.value for block in blocks]))
+    """DI of every pair of a treebank, sentence by sentence from a zero state.
+
+    There is a thread for each of torch's by default; on CUDA there is one.
+    """
+    numbers = encode_words(check_model(model), bank)
+    engine, places = Engine(model, space=SPACES), pair_starts(bank.lengths)
+    if places[-1] >= WORTH_BUILDING:
+        engine.native = trusted(model)
+    found = np.empty((2, places[-1]), dtype=np.float32)
+
+    def compute(group: list[int]) -> None:
+        sentences = [numbers[bank.starts[n] : bank.starts[n + 1]].tolist() for n in group]
+        for number, matrices in zip(group, engine.pairs_by_space(sentences), strict=True):
+            left, right = np.triu_indices(matrices.shape[-1], 1)
+            here = slice(places[number], places[number + 1])
+            found[:, here] = matrices.cpu().numpy()[:, left, right]
+
+    count = workers or (1 if model.encoder.weight.is_cuda else torch.get_num_threads())
+    with one_thread_each(count) as pool:
+        list(pool.map(compute, engine.groups(bank.lengths.tolist())))
     return Scores(*found)
 
 
 @torch.no_grad()
-def surprisals(model: LanguageModel, bank: Treebank, *, at_once: int = 2048) -> Float[Array, " W"]:
+def surprisals(model: LanguageModel, bank: Treebank, *, at_once: int = 1024) -> Float[Array, " W"]:
     """-log P(word | the words before it), in nats; NaN for the first, which nothing precedes."""
     numbers = torch.from_numpy(encode_words(model, bank)).to(model.encoder.weight.device)
     found = np.full(len(numbers), np.nan, dtype=np.float32)
     order = np.argsort(bank.lengths, kind="stable")[::-1]
+    order = order[bank.lengths[order] > 1]
     first = 0
     while first < len(order):
         longest = int(bank.lengths[order[first]])

@@ -17,12 +17,11 @@ from espalier.data.treebank import Treebank
 from espalier.syntax.effects import Words, effect_of_syntax, frequency_correlations
 from espalier.syntax.pairs import TreePairs
 from espalier.syntax.probe import Attachment, Shape, attachment, baselines
-from espalier.syntax.scores import Scores
+from espalier.syntax.scores import SPACES, Scores
 from espalier.syntax.strata import by_distance, by_stratum
 
 Array = np.ndarray
 Row = dict[str, Any]
-SPACES = ("hidden", "logits")
 FURTHEST = 10  # sequential distances that are shown one by one
 SHAPES: tuple[Shape, ...] = ("noncrossing", "spanning")
 

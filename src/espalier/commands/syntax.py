@@ -1,0 +1,109 @@
+"""`espalier pairs` and `probe`: a language model beside a treebank."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from espalier.commands.show import console, show_table
+
+if TYPE_CHECKING:
+    from espalier.data.treebank import Treebank
+
+Model = Annotated[
+    Path | None,
+    Parameter(
+        name=["--model", "-m"],
+        help="A checkpoint, or a run: its last one; by default the English one of the package.",
+    ),
+]
+Banks = Annotated[
+    list[Path],
+    Parameter(
+        name=["--treebank", "-t"],
+        negative="",
+        consume_multiple=True,
+        help="CoNLL-U files, or folders of them.",
+    ),
+]
+Member = Annotated[str | None, Parameter(help="Which model of an ensemble's checkpoint.")]
+Sample = Annotated[int | None, Parameter(help="So many sentences, drawn; all by default.")]
+
+
+def register(app: App) -> None:
+    """Add the verbs to a command line."""
+    app.command(pairs_command, name="pairs")
+    app.command(probe_command, name="probe")
+
+
+def pairs_command(
+    *,
+    treebank: Banks,
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="A Parquet file.")],
+    model: Model = None,
+    text: Annotated[
+        str | None,
+        Parameter(help="The text behind the model, where frequencies were not stored with it."),
+    ] = None,
+    sample: Sample = None,
+    member: Member = None,
+) -> None:
+    """Every pair of words of a treebank: distances, classes, frequencies, surprisal and DI."""
+    from espalier.nets import load_language_model
+    from espalier.syntax.table import write_pairs
+
+    bank, loaded = _bank(treebank, sample), load_language_model(model, member=member)
+    counts = None if text is None else _counts(text)
+
+    def report(done: int) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{done:,} of {bank.pairs:,} pairs")
+            sys.stderr.flush()
+
+    rows = write_pairs(loaded, bank, output, counts=counts, report=report)
+    console().print(f"wrote {rows:,} pairs of {len(bank):,} sentences to {output}", highlight=False)
+
+
+def probe_command(
+    *, treebank: Banks, model: Model = None, sample: Sample = None, member: Member = None
+) -> None:
+    """How much of a treebank's trees is in the tree that interdependence alone suggests (UUAS)."""
+    from espalier.nets import load_language_model
+    from espalier.syntax import pair_scores, pairs_of
+    from espalier.syntax.scores import SPACES
+    from espalier.syntax.summary import baseline_rows, probe
+
+    bank, loaded = _bank(treebank, sample), load_language_model(model, member=member)
+    pairs, scores = pairs_of(bank), pair_scores(loaded, bank)
+    rows = baseline_rows(bank)
+    for space in SPACES:
+        rows += [{"space": space} | row for row in probe(pairs, getattr(scores, space))]
+    cells = [
+        (
+            row["space"],
+            row["weights"],
+            row["shape"],
+            f"{row['uuas']:.3f}",
+            f"{row['low']:.3f} to {row['high']:.3f}",
+        )
+        for row in rows
+    ]
+    show_table(("space", "tree from", "shape", "UUAS", "95%"), cells)
+    console().print(f"{rows[0]['edges']:,} edges of {len(bank):,} sentences, punctuation left out")
+
+
+def _bank(files: list[Path], sample: int | None) -> Treebank:
+    from espalier.data.conllu import treebank
+
+    bank = treebank(files)
+    return bank if sample is None else bank.sample(sample)
+
+
+def _counts(text: str) -> dict[str, int]:
+    from espalier.data.text import text_corpus
+
+    corpus = text_corpus(text)
+    return dict(zip(corpus.words, corpus.counts, strict=True))

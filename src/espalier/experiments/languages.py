@@ -1,0 +1,111 @@
+"""Languages for the experiments on syntax: a model of each, and sentences whose trees are known.
+
+At the `smoke` scale the language is made up; `small` is English as the package's own model has it,
+on a sample of the treebank; `paper` trains the papers' model of WikiText-2 and reads all of
+English-EWT, which takes a GPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from espalier.data.branching import BranchingConfig, Order
+from espalier.errors import ConfigError
+from espalier.experiments.models import Scale, checked
+from espalier.training.recipe import Recipe
+from espalier.training.scaffold import Network
+from espalier.training.text import TextRun
+
+EARLY = "step:0,100,300,1000"  # what is learnt within the first epoch
+
+
+@dataclass(frozen=True)
+class Bank:
+    """A treebank by its name or its place; so many of its sentences, drawn, or all."""
+
+    source: str = "ud-english-ewt"
+    sentences: int | None = None
+
+
+@dataclass(frozen=True)
+class Language:
+    """What is read, and by which models.
+
+    `run` says how they are trained, one for each of the seeds; without it, the package's own model
+    reads. Of a language that is `made`, text and treebank both come from there.
+    """
+
+    run: TextRun | None = None
+    bank: Bank = field(default_factory=Bank)
+    made: BranchingConfig | None = None
+    seeds: int = 1
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1 or (self.run is None and self.seeds > 1):
+            raise ConfigError(f"seeds is {self.seeds}; one model at least, and one of the package")
+        if self.made is not None and self.run is None:
+            raise ConfigError("a language that is made up needs a run: no model of it is packaged")
+
+    @property
+    def name(self) -> str:
+        """The same for equal settings, and different for others."""
+        digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        return f"language-{digest[:10]}"
+
+
+def english(scale: Scale) -> Language:
+    """The language of most experiments."""
+    match checked(scale):
+        case "paper":
+            return Language(_paper())
+        case "small":
+            return Language(bank=Bank(sentences=1_500))
+        case "smoke":
+            return made_up("left", scale)
+
+
+def english_in_training(scale: Scale) -> Language:
+    """One whose training is kept; at the small scale, a network that two cores can train."""
+    match checked(scale):
+        case "small":
+            recipe = Recipe(epochs=3, learning_rate=20.0, anneal=4.0)
+            network = Network(hidden=64, tied=True)
+            keep = f"{EARLY}+epoch"
+            run = TextRun("wikitext-2", 3_000, network, recipe, keep=keep, engine="batched")
+            return Language(run, Bank(sentences=500))
+        case _:
+            return english(scale)
+
+
+def made_up(order: Order, scale: Scale) -> Language:
+    """A language that branches to one side, and small networks that learn it."""
+    match checked(scale):
+        case "smoke":
+            config = BranchingConfig(order, words=20, governed=3, sentences=150, tests=150)
+            recipe = Recipe(epochs=2, batch=5, window=10, learning_rate=5.0)
+            run = TextRun("", network=Network(hidden=8), recipe=recipe, keep="step:0+epoch")
+            return Language(run, made=config, seeds=2)
+        case "small" | "paper":
+            config = BranchingConfig(order, sentences=20_000, tests=1_000)
+            recipe = Recipe(epochs=8, learning_rate=10.0, anneal=4.0)
+            network, keep = Network(hidden=64), f"{EARLY}+epoch"
+            run = TextRun("", None, network, recipe, keep=keep, engine="batched")
+            return Language(run, made=config, seeds=3 if scale == "paper" else 1)
+
+
+def languages_in(config: Any) -> list[Language]:
+    """Every language that a config names, each once."""
+    if isinstance(config, Language):
+        return [config]
+    parts = vars(config).values() if hasattr(config, "__dataclass_fields__") else ()
+    return list(dict.fromkeys(one for part in parts for one in languages_in(part)))
+
+
+def _paper() -> TextRun:
+    recipe = Recipe(epochs=24, learning_rate=20.0, anneal=4.0, settle=8)
+    network = Network(hidden=400, tied=True, dropout=0.5)
+    keep = f"{EARLY}+epochs:1,2,3,5,8,12,16,24"
+    return TextRun("wikitext-2", None, network, recipe, keep=keep, engine="batched")

@@ -1,0 +1,112 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from espalier.data.treebank import Parsed, Treebank
+from espalier.errors import DataError
+from espalier.syntax.effects import Words, effect_of_syntax, frequency_correlations, regress
+from espalier.syntax.pairs import pairs_of
+
+
+def random_bank(rng, sentences=60):
+    found = []
+    for number in range(sentences):
+        size = int(rng.integers(4, 12))
+        heads = [-1, *(int(rng.integers(place)) for place in range(1, size))]
+        tags = rng.choice(["NOUN", "VERB", "DET", "ADP", "PUNCT"], size=size)
+        words = rng.choice(list("abcdefg"), size=size)
+        found.append(Parsed(str(number), tuple(words), tuple(tags), tuple(heads), ("dep",) * size))
+    return Treebank.of(found, "random")
+
+
+def slow_regression(outcome, columns, groups, clusters):
+    """The same with an indicator for every group, and the sandwich written out."""
+    names = sorted(set(groups.tolist()))
+    indicators = [(groups == name).astype(float) for name in names]
+    x = np.stack([*columns.values(), *indicators], axis=1)
+    inverse = np.linalg.inv(x.T @ x)
+    found = inverse @ x.T @ outcome
+    left = outcome - x @ found
+    meat = np.zeros((x.shape[1], x.shape[1]))
+    different = sorted(set(clusters.tolist()))
+    for cluster in different:
+        score = x[clusters == cluster].T @ left[clusters == cluster]
+        meat += np.outer(score, score)
+    meat *= len(different) / (len(different) - 1)
+    errors = np.sqrt(np.diag(inverse @ meat @ inverse))
+    return found[: len(columns)], errors[: len(columns)]
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000))
+def test_levels_taken_out_first_change_nothing(seed):
+    rng = np.random.default_rng(seed)
+    size = 80
+    groups, clusters = rng.integers(4, size=size), rng.integers(9, size=size)
+    columns = {name: rng.normal(size=size) + groups for name in ("one", "two")}
+    outcome = rng.normal(size=size) + columns["one"] - groups
+    found = regress(outcome, columns, groups=groups, clusters=clusters)
+    wanted, errors = slow_regression(outcome, columns, groups, clusters)
+    assert_allclose([one.estimate for one in found], wanted, rtol=1e-8)
+    assert_allclose([(one.high - one.low) / 2 / 1.959964 for one in found], errors, rtol=1e-5)
+
+
+def test_planted_effects_are_recovered():
+    rng = np.random.default_rng(1)
+    bank = random_bank(rng, sentences=300)
+    pairs = pairs_of(bank)
+    words = Words(rng.integers(1, 500, len(bank.tags)), rng.integers(2, size=len(bank.tags)))
+    level = 1 / pairs.distance + np.array([0.0, 0.4, 0.2, 9.0])[pairs.classes]
+    shared = rng.normal(0, 0.3, len(bank))[pairs.sentence]  # each sentence has its own luck
+    values = level - 0.05 * pairs.tree + 0.02 * np.log1p(words.frequency[pairs.right]) + shared
+    values = values + rng.normal(0, 0.01, len(pairs))
+    found = {one.name: one for one in effect_of_syntax(pairs, values, words)}
+    for name, planted in (("tree distance", -0.05), ("log frequency, right", 0.02)):
+        assert found[name].low < planted < found[name].high
+    assert found["tree distance"].high < 0
+    assert found["log frequency, left"].low < 0 < found["log frequency, left"].high
+    assert found["tree distance"].sentences <= len(bank)
+    plain = effect_of_syntax(pairs, level - 0.05 * pairs.tree)
+    assert [one.name for one in plain] == ["tree distance"]
+    assert plain[0].estimate == pytest.approx(-0.05)
+    assert "tree distance -0.05" in str(plain[0])
+
+
+def test_luck_that_sentences_share_widens_the_interval():
+    rng = np.random.default_rng(2)
+    pairs = pairs_of(random_bank(rng, sentences=200))
+    slopes = rng.normal(0, 0.1, 200)[pairs.sentence]
+    values = slopes * pairs.tree
+    [together] = effect_of_syntax(pairs, values)
+    alone = regress(
+        values,
+        {"tree": pairs.tree.astype(float)},
+        groups=pairs.distance * 4 + pairs.classes,
+        clusters=np.arange(len(pairs)),
+    )[0]
+    assert together.high - together.low > 1.2 * (alone.high - alone.low)
+
+
+def test_what_does_not_vary_cannot_be_estimated():
+    with pytest.raises(DataError, match="do not vary within a group"):
+        regress(np.ones(3), {"x": np.ones(3)}, groups=np.zeros(3), clusters=np.arange(3))
+
+
+def test_frequency_correlations_are_ranks_within_a_distance():
+    rng = np.random.default_rng(3)
+    bank = random_bank(rng)
+    pairs = pairs_of(bank)
+    words = Words(rng.integers(0, 9, len(bank.tags)), rng.integers(2, size=len(bank.tags)))
+    values = rng.random(len(pairs)) + words.frequency[pairs.right]
+    rows = frequency_correlations(pairs, values, words, furthest=3)
+    assert {row["distance"] for row in rows} == {0, 1, 2, 3}
+    used = (words.unknown[pairs.left] + words.unknown[pairs.right] == 0) & (pairs.classes < 3)
+    used &= pairs.distance == 2
+    [row] = [row for row in rows if row["distance"] == 2 and row["word"] == "right"]
+    ranks = [pd.Series(one).rank() for one in (values[used], words.frequency[pairs.right[used]])]
+    wanted = ranks[0].corr(ranks[1])
+    assert row["correlation"] == pytest.approx(wanted)
+    assert row["cases"] == used.sum()
