@@ -1,6 +1,7 @@
 """Pages of docs/results from committed rows: tables filled in, figures drawn.
 
     python -m benchmarks.results composition
+    python -m benchmarks.results syntax            see syntax_page.py
 
 reads docs/results/data/composition, where the files that `benchmarks/reproduce.py` wrote are put as
 they are, and fills what stands between `<!-- begin NAME -->` and `<!-- end NAME -->` in
@@ -138,7 +139,9 @@ TABLES = {
 
 
 def main() -> None:
-    pages = {"composition": composition}
+    from benchmarks.syntax_page import syntax  # which fills its page by what is above
+
+    pages = {"composition": composition, "syntax": syntax}
     chosen = sys.argv[1:] or list(pages)
     for name in chosen:
         if name not in pages:

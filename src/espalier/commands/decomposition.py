@@ -11,12 +11,17 @@ from espalier.commands.show import console
 from espalier.errors import ConfigError
 
 if TYPE_CHECKING:
+    from espalier.data.treebank import Parsed
     from espalier.decomposition import Pairs, Parts
     from espalier.decomposition.allocations import Allocation
     from espalier.nets import LanguageModel
 
 Model = Annotated[
-    Path, Parameter(name=["--model", "-m"], help="A checkpoint, or a run: its last one.")
+    Path | None,
+    Parameter(
+        name=["--model", "-m"],
+        help="A checkpoint, or a run: its last one; by default the English one of the package.",
+    ),
 ]
 Words = Annotated[str, Parameter(help="The sentence, as one argument or many.")]
 Member = Annotated[str | None, Parameter(help="Which model of an ensemble's checkpoint.")]
@@ -41,7 +46,7 @@ def register(app: App) -> None:
 
 def decompose_command(
     *sentence: Words,
-    model: Model,
+    model: Model = None,
     focus: Annotated[
         list[int], Parameter(negative="", consume_multiple=True, help="Places of words, from 0.")
     ],
@@ -75,13 +80,17 @@ def decompose_command(
 
 def interdependence_command(
     *sentence: Words,
-    model: Model,
+    model: Model = None,
     a: Places = None,
     b: Places = None,
     at: int | None = None,
     space: Literal["hidden", "logits"] = "hidden",
+    parse: Annotated[
+        Path | None, Parameter(help="CoNLL-U with the sentence; without words, its first one.")
+    ] = None,
     member: Member = None,
     output: Output = None,
+    html: Annotated[Path | None, Parameter(help="Write one self-contained page.")] = None,
 ) -> None:
     """How far words cannot be told apart: every two of them, or the sets --a and --b.
 
@@ -96,13 +105,15 @@ def interdependence_command(
     from espalier.decomposition.dependence import depend
 
     words, loaded = " ".join(sentence).split(), _load(model, member)
-    tokens = _tokens(loaded, words)
+    found_parse = None if parse is None else _parsed(parse, words)
+    tokens = _tokens(loaded, words if found_parse is None else list(found_parse.words))
     if a is None and b is None and at is None:
         pairs = interdependence(loaded, tokens, space=space)
-        if not _written(pairs, output):
+        pairs = pairs if found_parse is None else pairs.beside(found_parse)
+        if not [path for path in (html, output) if _written(pairs, path)]:
             _show_pairs(pairs)
         return
-    if output is not None:
+    if output is not None or html is not None:
         raise ConfigError(
             "--output is for every two words; two sets have one number, which is shown"
         )
@@ -110,7 +121,21 @@ def interdependence_command(
     console().print(str(found), highlight=False, markup=False)
 
 
-def _load(model: Path, member: str | None) -> LanguageModel:
+def _parsed(file: Path, words: list[str]) -> Parsed:
+    """The sentence of a treebank that has these words; the first, where no words are given."""
+    from espalier.data.conllu import read_conllu
+    from espalier.errors import DataError
+
+    for sentence in read_conllu(file):
+        if not words or list(sentence.words) == words:
+            return sentence
+    raise DataError(
+        f"no sentence of {file} reads {' '.join(words)!r}; words must be as in the file, with "
+        f"punctuation apart"
+    )
+
+
+def _load(model: Path | None, member: str | None) -> LanguageModel:
     from espalier.nets import load_language_model
 
     return load_language_model(model, member=member)

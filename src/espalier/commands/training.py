@@ -28,6 +28,7 @@ def register(app: App) -> None:
     train.command(train_text, name="text")
     data = App(name="data", help="Data sets: where they are, and getting them.")
     data.command(fetch, name="fetch")
+    data.command(branching, name="branching")
     app.command(train)
     app.command(data)
     app.command(sweep)
@@ -158,6 +159,22 @@ def fetch(name: str, /) -> None:
 
     folder = get(name, progress=progress)
     _say(f"{name} is in {folder}")
+
+
+def branching(
+    *,
+    out: Annotated[Path, Parameter(help="A folder: text.txt and treebank.conllu are put there.")],
+    order: Annotated[str, Parameter(help="left (heads last) or right (heads first).")] = "left",
+    sentences: Annotated[int, Parameter(help="Of the text.")] = 5_000,
+    tests: Annotated[int, Parameter(help="Sentences of the treebank.")] = 500,
+    seed: int = 0,
+) -> None:
+    """Make up a language that branches to one side: a text, and a treebank of it."""
+    from espalier.data.branching import BranchingConfig, branching_corpus
+
+    sizes = {"sentences": sentences, "tests": tests, "seed": seed}
+    branching_corpus(BranchingConfig(order, **sizes)).save(out)  # type: ignore[arg-type]
+    _say(f"text.txt and treebank.conllu are in {out}")
 
 
 def _configured(default: Any, config: Path | None, words: list[str] | None, flags: Any) -> Any:

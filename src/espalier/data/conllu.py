@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from espalier.data.sources import find
 from espalier.data.treebank import ROOT, TAGS, Parsed, Treebank, load_treebank
 from espalier.errors import DataError, FileError, nearest
 
 COLUMNS = 10
+BANKS = ("ud-english-ewt",)  # known by name
 
 
 def treebank(
@@ -18,7 +20,8 @@ def treebank(
 ) -> Treebank:
     """The sentences of CoNLL-U files, one after the other; or of a treebank saved as .npz.
 
-    `source` is a file, several files, or a folder: all *.conllu files in it, by name.
+    `source` is a file, several files, or a folder: all *.conllu files in it, by name. A known
+    treebank ('ud-english-ewt') is found by its name.
     """
     given = [source] if isinstance(source, str | os.PathLike) else list(source)
     files = [file for one in given for file in _files(Path(one))]
@@ -149,7 +152,9 @@ class _Checked:
 
 
 def _files(place: Path) -> list[Path]:
-    """The file itself, or the CoNLL-U files of a folder."""
+    """The file itself, or the CoNLL-U files of a folder or of a known treebank."""
+    if str(place) in BANKS and not place.exists():
+        place = find(str(place))
     if not place.is_dir():
         return [place]
     found = sorted(place.glob("*.conllu"))

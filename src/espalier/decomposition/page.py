@@ -1,4 +1,4 @@
-"""Pairs and parts as pages and as the snippets that notebooks show: tables, no script, no network.
+"""Pairs and parts as pages and as the snippets that notebooks show, with nothing from a network.
 
 A colour is a translucent blue over whatever lies below, so that it suits light and dark alike.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from espalier.decomposition.arcs import ARC_STYLE, arcs_block, arcs_fragment, arcs_script
 from espalier.decomposition.rendering import cut, headline
 
 if TYPE_CHECKING:
@@ -36,13 +37,17 @@ STYLE = """
 
 
 def pairs_page(pairs: PairMatrix) -> str:
-    """One self-contained HTML file."""
-    return _page(" ".join(pairs.words), _pairs_table(pairs, len(pairs.words)))
+    """One self-contained HTML file: the sentence with its arcs, and every pair in a table."""
+    count = len(pairs.words)
+    picture = arcs_block(pairs, most=count) if count > 1 else ""
+    script = f"<script>{arcs_script()}</script>" if picture else ""
+    return _page(" ".join(pairs.words), f"{picture}{_pairs_table(pairs, count)}{script}")
 
 
 def pairs_fragment(pairs: PairMatrix) -> str:
     """What a notebook shows."""
-    return f"<style>{STYLE}</style>{_pairs_table(pairs, FRAGMENT_WORDS)}"
+    picture = arcs_fragment(pairs, most=FRAGMENT_WORDS) if len(pairs.words) > 1 else ""
+    return f"<style>{STYLE}{ARC_STYLE}</style>{picture}{_pairs_table(pairs, FRAGMENT_WORDS)}"
 
 
 def parts_page(parts: Parts) -> str:
@@ -79,7 +84,8 @@ def _cell(value: float, darkest: float, words: Sequence[str], places: tuple[int,
     if np.isnan(value):
         return f'<td title="{title}">?</td>'
     shade = f"rgba(36, 116, 245, {0.85 * value / darkest:.3f})"
-    return f'<td title="{title}" style="background: {shade}">{value:.2f}</td>'
+    pair = f'data-pair="{left} {right}"'
+    return f'<td title="{title}" {pair} style="background: {shade}">{value:.2f}</td>'
 
 
 def _parts_table(parts: Parts) -> str:
@@ -116,6 +122,7 @@ def _page(title: str, body: str) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(cut(title, 80))}</title>\n"
-        f"<style>body {{ margin: 2em; font-family: system-ui, sans-serif; }}{STYLE}</style>\n"
+        "<style>body { margin: 2em; font-family: system-ui, sans-serif; }"
+        f"{STYLE}{ARC_STYLE}</style>\n"
         f"</head>\n<body>\n{body}\n</body>\n</html>\n"
     )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from espalier.data.treebank import Parsed
 from espalier.decomposition.allocations import Allocation
 from espalier.decomposition.decompose import decompose_many
 from espalier.decomposition.dependence import Dependence, Space, depend
+from espalier.errors import DataError
 from espalier.nets.lstm import LanguageModel
 from espalier.storage import write_frame, write_text
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 class PairMatrix:
     """A number for every two words l < r in `values[l, r]`; NaN elsewhere and where undefined.
 
-    `passes` is what it cost, in runs of the model over the sentence.
+    `passes` is what it cost, in runs of the model over the sentence. A `parse` is shown beside it.
     """
 
     words: tuple[str, ...]
@@ -36,6 +38,19 @@ class PairMatrix:
     unknown: int
     method: str
     passes: float
+    parse: Parsed | None = field(default=None, kw_only=True)
+
+    def beside(self, parse: Parsed) -> Self:
+        """The same with the sentence's dependencies, which pictures and pages then show."""
+        if len(parse.words) != len(self.words):
+            raise DataError(
+                f"the parse {parse.name!r} has {len(parse.words)} words, the sentence "
+                f"{len(self.words)}; give the parse of this sentence"
+            )
+        for place, (mine, other) in enumerate(zip(self.words, parse.words, strict=True)):
+            if mine != other:
+                raise DataError(f"word {place} is {mine!r}, but {other!r} in {parse.name!r}")
+        return replace(self, parse=parse)
 
     @property
     def undefined(self) -> int:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from espalier.data.branching import branching_corpus
 from espalier.data.conllu import treebank
-from espalier.data.sources import SOURCES, find
 from espalier.data.treebank import Treebank
 from espalier.experiments.languages import Language
 from espalier.nets.files import checkpoints, english_model, load_language_model
@@ -65,7 +63,7 @@ def read_bank(language: Language, shelf: Shelf) -> Treebank:
     if language.made is not None:
         return branching_corpus(language.made).bank
     source, count = language.bank.source, language.bank.sentences
-    bank = treebank(find(source) if source in SOURCES else Path(source), name=source)
+    bank = treebank(source, name=source)
     return bank if count is None else bank.sample(count)
 
 
