@@ -5,7 +5,7 @@ the same by every core. The last column is a ratio within this run.
 
     python -m benchmarks scan
     ESPALIER_DATA=... python -m benchmarks.scan --splits                   full and minimal versions
-    ESPALIER_DATA=... python benchmarks/scan.py --whole cuda --out DIR     every example of the file
+    ESPALIER_DATA=... python -m benchmarks.scan --whole cuda --out DIR     every example of the file
 
 The last form needs nothing but torch, numpy, safetensors and jaxtyping beside pandas.
 """

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from espalier import zoo
+from espalier.explorer.report import PROGRAMS
 
 
 def espalier(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
@@ -155,7 +155,7 @@ def test_demo_writes_a_page_made_by_running_it(tmp_path) -> None:
     found = espalier("demo", "-o", str(tmp_path / "demo.html"))
     assert found.returncode == 0, found.stderr
     page = (tmp_path / "demo.html").read_text()
-    assert page.count("<section>") == len(zoo.names())
+    assert page.count("<section>") == len(PROGRAMS)
     assert "2,110 of 2,110" in page
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<!DOCTYPE[^>]*>', "", page)
 

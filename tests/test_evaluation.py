@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import espalier as es
-from espalier import evaluation, zoo
-from espalier.evaluation import Case, Compiled, Evaluation, Interpreter, evaluate
+from espalier import zoo
+from espalier.evaluation import Case, Compiled, Evaluation, Interpreter, engines, evaluate
 
 ENGINES = [Interpreter(1), Compiled(1), Compiled(1, "float64")]
 
@@ -39,7 +39,7 @@ def test_it_counts_what_is_right(entry, engine, texts, wrong) -> None:
 
 
 def test_several_processes_answer_as_one_does(entry, monkeypatch) -> None:
-    monkeypatch.setattr(evaluation, "CHUNK", 7)
+    monkeypatch.setattr(engines, "CHUNK", 7)
     cases = parity_cases(entry.samples(40, size=12))
     alone = evaluate(entry, cases, engine=Interpreter(1))
     assert evaluate(entry, cases, engine=Interpreter(2)).rows == alone.rows
@@ -53,7 +53,7 @@ class StoppedError(Exception):
 def test_a_run_that_was_stopped_goes_on_and_ends_as_if_it_had_not(
     entry, tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr(evaluation, "CHUNK", 10)
+    monkeypatch.setattr(engines, "CHUNK", 10)
     cases = parity_cases(entry.samples(45, size=12))
     whole = evaluate(entry, cases, engine=Interpreter(1))
     seen: list[int] = []
@@ -105,3 +105,39 @@ def test_a_result_saves_and_shows_itself(tmp_path) -> None:
     result.save(tmp_path / "rows.csv")
     assert list(pd.read_csv(tmp_path / "rows.csv")["layers"]) == [2, 3]
     assert str(result) == "1 of 2 right (50.00%), at most 3 layers, 1.0 s"
+
+
+def test_a_row_cut_short_by_a_kill_is_answered_again(entry, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(engines, "CHUNK", 10)
+    cases = parity_cases(entry.samples(25, size=12))
+    whole = evaluate(entry, cases, engine=Interpreter(1))
+
+    def stop(done: int, total: int) -> None:
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        evaluate(entry, cases, engine=Interpreter(1), out=tmp_path, progress=stop)
+    lines = tmp_path / "cases.jsonl"
+    first = lines.read_text()
+    lines.write_text(first + first.splitlines()[0] + "\n" + '{"number": 11, "si')
+    assert evaluate(entry, cases, engine=Interpreter(1), out=tmp_path).rows == whole.rows
+
+
+def test_a_damaged_row_is_named(entry, tmp_path) -> None:
+    cases = parity_cases(["1", "01"])
+    (tmp_path / "cases.jsonl").write_text('{"number": 0\n{"number": 1}\n')
+    with pytest.raises(es.FileError, match=r"cases\.jsonl, line 1, is not JSON"):
+        evaluate(entry, cases, engine=Interpreter(1), out=tmp_path)
+
+
+def test_what_cannot_be_done_is_refused_before_anything_is_written(entry, tmp_path) -> None:
+    cases = parity_cases(["1"])
+    with pytest.raises(es.ConfigError, match="is not a device"):
+        evaluate(entry, cases, engine=Compiled(device="banana"), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(es.ConfigError, match="writes its answer token by token"):
+        evaluate(zoo.load("parity-scratchpad"), cases)
+    with pytest.raises(es.FileError, match="cannot make the folder"):
+        evaluate(entry, cases, engine=Interpreter(1), out="/proc/none/run")
+    with pytest.raises(es.ConfigError, match="workers = 0"):
+        evaluate(entry, cases, engine=Interpreter(0))

@@ -19,6 +19,7 @@ app = App(
     name="espalier",
     help="How sequence models compose meaning: programs into Transformers, networks into parts.",
     version=__version__,
+    suppress_keyboard_interrupt=False,
 )
 
 app.command(programs.programs_command, name="programs")
@@ -43,7 +44,7 @@ def main() -> None:
         sys.stderr.write(f"espalier: {error}\n")
         sys.exit(2)
     except KeyboardInterrupt:
-        sys.stderr.write("espalier: interrupted\n")
+        sys.stderr.write("espalier: interrupted; a run with a folder goes on when given again\n")
         sys.exit(130)
     except BrokenPipeError:
         # The reader went away (`espalier trace ... | head`): nothing more can be written.

@@ -39,7 +39,7 @@ def test_the_compiled_step_is_the_plain_one(seed, layers, hidden, scale, some):
 
 @compiled
 def test_large_corpora_use_it_and_say_the_same(monkeypatch):
-    monkeypatch.setattr(corpus, "PAIRS_AT_ONCE", 50)
+    monkeypatch.setattr(corpus, "NATIVE_FROM", 50)
     lm = random_model(dtype=torch.float32)
     some = [[1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4, 5]] * 2 + [[3, 1, 2]]
     used = []
@@ -68,8 +68,9 @@ def test_without_a_compiler_there_is_none(monkeypatch, variable):
 
 def test_one_that_disagrees_is_dropped(monkeypatch):
     class Wrong:
-        def through(self, gates, now, *, hidden, **rest):
-            hidden.fill_(0.5)
+        def through(self, some, gates, now, *, state, **rest):
+            state.hidden.fill_(0.5)
+            state.squared.fill_(0.5)
 
     monkeypatch.setattr(engine, "build", Wrong)
     assert engine._agreeing.__wrapped__() is None

@@ -102,7 +102,7 @@ def generate_examples() -> Iterator[Example]:
 
 def translate(command: str) -> str:
     """The actions of a command, by the interpretation function that defines SCAN."""
-    words = command.split()
+    words = check_command(command)
     for conjunction in ("and", "after"):
         if conjunction in words:
             place = words.index(conjunction)

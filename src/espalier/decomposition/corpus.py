@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # Pairs that are sorted and computed together: more of them fill groups better.
 PAIRS_AT_ONCE = 400_000
 CUDA_PAIRS_AT_ONCE = 4_000_000
+# From so many pairs on, building the compiled step pays.
+NATIVE_FROM = 100_000
 
 Array = np.ndarray[Any, Any]
 
@@ -101,7 +103,7 @@ def _stream(
         first = 0
         try:
             for taken in _stretches(engine.model, sentences, most):
-                if first == 0 and _pairs_of(taken[0]) >= most:
+                if first == 0 and _pairs_of(taken[0]) >= NATIVE_FROM:
                     engine.native = trusted(engine.model)  # a second to build, which pays now
                 waiting.append(_Stretch(engine, pool, first, taken))
                 first += len(taken[0])

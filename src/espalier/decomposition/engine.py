@@ -19,7 +19,7 @@ from espalier.decomposition.dependence import Space
 from espalier.decomposition.differences import LOG2E, Quick, Steady, Way
 from espalier.decomposition.native import Native, build
 from espalier.decomposition.recursion import layers_of
-from espalier.decomposition.rows import Rows, measure
+from espalier.decomposition.rows import Rows
 from espalier.decomposition.shared import Ready, Shared, plain_step, share_step
 from espalier.errors import ConfigError
 from espalier.nets.lstm import LanguageModel, language_model
@@ -123,11 +123,10 @@ class Engine:
                     here = slice(some.start, some.start + going)
                     now = [layer.of(here) for layer in window[step - start]]
                     used = rows.count
-                    joint, apart = rows.step(now, going=going, grow=start == begin)
-                    if used:
-                        for in_space, decoder in zip(found, self._decoders, strict=True):
-                            ratios = measure(joint, apart, decoder)
-                            in_space[:going, begin : begin + used, step] = ratios.T
+                    grow = start == begin
+                    ratios = rows.step(now, going=going, grow=grow, decoders=self._decoders)
+                    for in_space, ratio in zip(found, ratios, strict=True):
+                        in_space[:going, begin : begin + used, step] = ratio.T
         found = found.cpu()
         wanted = len(found) * sum(n * (n - 1) // 2 for n in lengths)
         if int(found.isnan().sum()) != found.numel() - wanted and not plain.way.final:

@@ -14,7 +14,7 @@ import tempfile
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,37 +31,46 @@ class Native:
     """The compiled step of `Rows`."""
 
     def __init__(self, function: Any) -> None:
-        function.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 7
+        function.argtypes = [ctypes.c_long] * 4 + [ctypes.c_void_p] * 8
         function.restype = None
         self._function = function
 
     def through(
         self,
+        some: slice,
         gates: Tensor,
         now: Shared,
         *,
         minus_biases: Tensor,
-        cell: Tensor,
-        hidden: Tensor,
+        state: State,
         scratch: Tensor,
     ) -> None:
-        """Move `cell` on and fill `hidden` with both continuations.
+        """Move the cells of some rows on, and fill in both continuations and their squares.
 
-        `gates` is (2, l, S, 3H), its second half empty in the first layer; `cell` is (l, S, H),
-        `hidden` (2, l, S, H). The lock of Python's threads is not held meanwhile.
+        `gates` is (2, some, 3H), its second half empty in the first layer. The lock of Python's
+        threads is not held meanwhile.
         """
-        words, sentences, units = cell.shape
+        sentences, units = now.single.shape
         shared = (
             now.offset, now.gates.centre, now.gates.level, now.own, minus_biases,
-            now.minus_cell, now.output.centre, now.output.level, now.output.weight,
+            now.minus_cell, now.output.centre, now.output.level, now.output.weight, now.single,
         )  # fmt: skip
         addresses = [None if part is None else _address(part) for part in shared]
         pointers = (ctypes.c_void_p * len(shared))(*addresses)
         together = _address(gates[1]) if now.own is None else None
         self._function(
-            words, sentences, units, _address(gates[0]), together, pointers, _address(cell),
-            _address(hidden[0]), _address(hidden[1]), _address(scratch),
+            some.start, some.stop, sentences, units, _address(gates[0]), together, pointers,
+            _address(state.cell), _address(state.hidden[0]), _address(state.hidden[1]),
+            _address(state.squared), _address(scratch),
         )  # fmt: skip
+
+
+class State(NamedTuple):
+    """Of one layer's rows: cells (R, H), both continuations (2, R, H), two squares (R, 2)."""
+
+    cell: Tensor
+    hidden: Tensor
+    squared: Tensor
 
 
 @cache

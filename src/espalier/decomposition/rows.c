@@ -1,4 +1,4 @@
-/* One step of all rows of one layer, in one pass: what Rows._through does in a dozen.
+/* One step of some rows of one layer, in one pass: what Rows._through does in a dozen.
  *
  * Rows lie (word, sentence); what sentences share has a row for each of them. Gates are i f g in
  * 3H. M is in units of log 2. See differences.py for the identity, whose bound on S is checked
@@ -58,11 +58,21 @@ static void gates(const float *restrict alone, const float *restrict together,
         }
 }
 
+/* Eight sums side by side: one after another they would wait for each other. */
+#define LANES 8
+
+static float sum_of(const float *lanes) {
+    float sum = 0.0f;
+    for (int k = 0; k < LANES; k++) sum += lanes[k];
+    return sum;
+}
+
 static void output(const float *restrict z0, const float *restrict z1, float *restrict cell,
-                   const float *restrict minus_biases, const float *restrict minus_cell,
-                   const float *restrict centre, const float *restrict level,
-                   const float *restrict weight, float *restrict h0, float *restrict h1,
-                   long units) {
+                   const float *const *shared, long narrow, float *restrict h0,
+                   float *restrict h1, long units) {
+    const float *restrict minus_biases = shared[4], *restrict minus_cell = shared[5] + narrow;
+    const float *restrict centre = shared[6] + narrow, *restrict level = shared[7] + narrow;
+    const float *restrict weight = shared[8] + narrow;
     for (long j = 0; j < units; j++) {
         float half = 0.5f * cell[j], i0 = z0[j], f0 = z0[units + j], g0 = z0[2 * units + j];
         float i1 = z1[j], f1 = z1[units + j], g1 = z1[2 * units + j];
@@ -75,18 +85,42 @@ static void output(const float *restrict z0, const float *restrict z1, float *re
     }
 }
 
-/* `shared`: offset, centre, level, own (or NULL: then `together` is given), minus_biases,
- * minus_cell, and the output's centre, level and weight. `scratch` has room for 6 * units. */
-void espalier_through(long words, long sentences, long units, const float *alone,
+/* The squared lengths of h1 - h0 - single and of h1. */
+static void squares(const float *restrict h0, const float *restrict h1,
+                    const float *restrict single, float *restrict apart, float *restrict joint,
+                    long units) {
+    float apart_lanes[LANES] = {0}, joint_lanes[LANES] = {0};
+    long j = 0;
+    for (; j + LANES <= units; j += LANES)
+        for (int k = 0; k < LANES; k++) {
+            float rest = h1[j + k] - h0[j + k] - single[j + k];
+            apart_lanes[k] += rest * rest;
+            joint_lanes[k] += h1[j + k] * h1[j + k];
+        }
+    for (; j < units; j++) {
+        float rest = h1[j] - h0[j] - single[j];
+        apart_lanes[0] += rest * rest;
+        joint_lanes[0] += h1[j] * h1[j];
+    }
+    *apart = sum_of(apart_lanes);
+    *joint = sum_of(joint_lanes);
+}
+
+/* Rows `first` to `end`; `alone`, and `together` where it is given, begin with the first of them,
+ * everything else with row 0. `shared`: offset, centre, level, own (or NULL: then `together` is
+ * given), minus_biases, minus_cell, the output's centre, level and weight, and single. `squared`
+ * has two numbers a row; `scratch` has room for 6 * units. */
+void espalier_through(long first, long end, long sentences, long units, const float *alone,
                       const float *together, const float *const *shared, float *cell, float *h0,
-                      float *h1, float *scratch) {
-    for (long row = 0; row < words * sentences; row++) {
-        long s = row % sentences, wide = s * 3 * units, narrow = s * units;
-        gates(alone + row * 3 * units, together ? together + row * 3 * units : 0, shared[0] + wide,
-              shared[1] + wide, shared[2] + wide, shared[3] ? shared[3] + wide : 0, scratch,
-              scratch + 3 * units, 3 * units);
-        output(scratch, scratch + 3 * units, cell + row * units, shared[4], shared[5] + narrow,
-               shared[6] + narrow, shared[7] + narrow, shared[8] + narrow, h0 + row * units,
-               h1 + row * units, units);
+                      float *h1, float *squared, float *scratch) {
+    for (long row = first; row < end; row++) {
+        long s = row % sentences, wide = s * 3 * units, narrow = s * units, at = row * units;
+        long here = (row - first) * 3 * units;
+        gates(alone + here, together ? together + here : 0, shared[0] + wide, shared[1] + wide,
+              shared[2] + wide, shared[3] ? shared[3] + wide : 0, scratch, scratch + 3 * units,
+              3 * units);
+        output(scratch, scratch + 3 * units, cell + at, shared, narrow, h0 + at, h1 + at, units);
+        squares(h0 + at, h1 + at, shared[9] + narrow, squared + 2 * row, squared + 2 * row + 1,
+                units);
     }
 }

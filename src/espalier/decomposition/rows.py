@@ -18,8 +18,11 @@ from torch import Tensor
 
 from espalier.decomposition.dependence import ratio
 from espalier.decomposition.differences import LOG2E, Quick, Way
-from espalier.decomposition.native import Native
+from espalier.decomposition.native import Native, State
 from espalier.decomposition.shared import Ready, Shared
+
+# Rows that the compiled step takes at a time: their gates stay in a core's cache.
+BLOCK = 192
 
 
 class Rows:
@@ -34,8 +37,10 @@ class Rows:
         # In [0] rows as {l}, in [1] as {l, r}; twice the cell state, in units of log 2.
         self._hidden = like.new_empty(len(layers), 2, capacity, units)
         self._cell = like.new_empty(len(layers), capacity, units)
-        self._wide = like.new_empty(2, 2, capacity, 3 * units)
+        block = capacity if self._native is None else min(capacity, BLOCK)
+        self._wide = like.new_empty(2, 2, max(2, block), 3 * units)
         self._narrow = like.new_empty(2, capacity, units)
+        self._squared = like.new_empty(capacity, 2)
         self._going = 0
         self.clear()
 
@@ -44,26 +49,42 @@ class Rows:
         self.count = 0
 
     def step(
-        self, shared: Sequence[Shared], *, going: int, grow: bool
-    ) -> tuple[Float[Tensor, "l S H"], Float[Tensor, "l S H"]]:
-        """Joint contribution and interaction of every row with this step's word.
+        self,
+        shared: Sequence[Shared],
+        *,
+        going: int,
+        grow: bool,
+        decoders: Sequence[Tensor | None],
+    ) -> list[Float[Tensor, "l S"]]:
+        """DI of every row with this step's word, in the space of each decoder.
 
         `shared` holds this step of the `going` sentences that have it, for each layer; sentences
         that ended are dropped. With `grow` this step's word becomes a row as well.
         """
         self._drop_ended(going)
-        count, below = self.count, None
+        count, both = self.count, None
         for number, now in enumerate(shared):
-            below = self._through(number, now, below)
-        assert below is not None
-        joint = below[1]
-        apart = torch.sub(joint, below[0], out=self._view(self._narrow[0])).sub_(shared[-1].single)
+            both = self._through(number, now, both)
+        assert both is not None
+        found = [self._measure(both, shared[-1].single, decoder) for decoder in decoders]
         if grow:
             self.count += 1
             for number, now in enumerate(shared):
                 self._view(self._hidden[number, 0])[count] = now.single
                 self._view(self._cell[number])[count] = now.single_cell
-        return joint, apart
+        return found
+
+    def _measure(
+        self, both: Float[Tensor, "2 l S H"], single: Tensor, decoder: Tensor | None
+    ) -> Float[Tensor, "l S"]:
+        """|| interaction || / || joint contribution ||; with `decoder`, of their logits."""
+        if decoder is None and self._native is not None:
+            apart, joint = self._view(self._squared).sqrt().unbind(-1)
+            return ratio(apart, joint)
+        joint = both[1]
+        apart = torch.sub(joint, both[0], out=self._view(self._narrow[0])).sub_(single)
+        parts = [part if decoder is None else part @ decoder for part in (apart, joint)]
+        return ratio(*(torch.linalg.vector_norm(part, dim=-1) for part in parts))
 
     def _view(self, rows: Tensor) -> Float[Tensor, "*K l S H"]:
         """The rows in use, by word and sentence."""
@@ -82,9 +103,9 @@ class Rows:
 
     def _through(self, number: int, now: Shared, below: Tensor | None) -> Float[Tensor, "2 l S H"]:
         """Both continuations of one layer's rows; those as {l} are kept."""
-        self._products(number, now, below)
         if self._native is not None:
-            return self._at_once(self._native, number, now)
+            return self._by_blocks(self._native, number, now, below)
+        self._products(number, now, below, slice(0, self.count * self._going))
         moved, spare = self._opened(now), self._view(self._wide[1])
         i, f, g = self._way.settle(moved, spare, now.gates).chunk(3, dim=-1)
         cell, margin = self._view(self._cell[number]), self._view(self._narrow)
@@ -96,28 +117,32 @@ class Rows:
         hidden = self._view(self._hidden[number])
         return self._way.settle(self._way.open(margin), hidden, now.output)
 
-    def _at_once(self, native: Native, number: int, now: Shared) -> Float[Tensor, "2 l S H"]:
-        hidden = self._view(self._hidden[number])
-        native.through(
-            self._view(self._wide[0]),
-            now,
-            minus_biases=self._layers[number].minus_biases,
-            cell=self._view(self._cell[number]),
-            hidden=hidden,
-            scratch=self._wide[1, 0, :2],
-        )
-        return hidden
+    def _by_blocks(
+        self, native: Native, number: int, now: Shared, below: Tensor | None
+    ) -> Float[Tensor, "2 l S H"]:
+        state = State(self._cell[number], self._hidden[number], self._squared)
+        biases, used = self._layers[number].minus_biases, self.count * self._going
+        for start in range(0, used, BLOCK):
+            some = slice(start, min(start + BLOCK, used))
+            gates = self._products(number, now, below, some)
+            native.through(
+                some, gates, now, minus_biases=biases, state=state, scratch=self._wide[1, 0, :2]
+            )
+        return self._view(self._hidden[number])
 
-    def _products(self, number: int, now: Shared, below: Tensor | None) -> None:
+    def _products(
+        self, number: int, now: Shared, below: Tensor | None, some: slice
+    ) -> Float[Tensor, "2 R K"]:
         """A of the three gates, of both continuations where they differ by more than a word."""
-        layer, used = self._layers[number], self.count * self._going
-        flat = self._wide[0, :, :used]
-        torch.mm(self._hidden[number, 0, :used], layer.recurrent, out=flat[0])
+        layer = self._layers[number]
+        flat = self._wide[0, :, : some.stop - some.start]
+        torch.mm(self._hidden[number, 0, some], layer.recurrent, out=flat[0])
         if now.own is None:
             assert below is not None
             flat[1].copy_(flat[0])
             for rows, given in zip(flat, below, strict=True):
-                rows.addmm_(given.flatten(0, 1), layer.from_below)
+                rows.addmm_(given.flatten(0, 1)[some], layer.from_below)
+        return flat
 
     def _opened(self, now: Shared) -> Float[Tensor, "2 l S K"]:
         """M of the three gates of both continuations, opened."""
@@ -126,13 +151,3 @@ class Rows:
             return self._way.open(moved.add_(now.offset))
         torch.add(moved[0].add_(now.offset), now.own, out=moved[1])
         return self._way.open(moved)
-
-
-def measure(
-    joint: Float[Tensor, "l S H"], apart: Float[Tensor, "l S H"], decoder: Tensor | None
-) -> Float[Tensor, "l S"]:
-    """|| apart || / || joint ||; with `decoder`, of their logits."""
-    if decoder is not None:
-        joint, apart = joint @ decoder, apart @ decoder
-    sizes = [torch.linalg.vector_norm(part, dim=-1) for part in (apart, joint)]
-    return ratio(*sizes)

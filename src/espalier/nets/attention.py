@@ -113,7 +113,13 @@ class Pattern(nn.Module):
         """
         weights = self.weights(z, valid) if settled is None else settled
         value = self.value(z).to(weights.dtype)
-        carried = self._carry_near(weights, value) if self.is_near else weights @ value
+        if self.is_near:
+            carried = self._carry_near(weights, value)
+        elif self.is_uniform:
+            # A single row of a product is summed term by term, and loses what many terms need.
+            carried = (weights.transpose(1, 2) * value).sum(1, keepdim=True)
+        else:
+            carried = weights @ value
         return self.output.compact(carried.to(z.dtype))
 
     def weights(self, z: Residual, valid: Valid) -> Float[Tensor, "B queries places"]:

@@ -35,7 +35,10 @@ class RunFolder:
         folder = Path(path)
         if folder.exists() and not folder.is_dir():
             raise FileError(f"cannot keep a run in {folder}: it is a file; name a folder")
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot make the folder {folder}: {error.strerror}") from error
         return cls(folder)
 
     def manifest(self) -> dict[str, Any] | None:
@@ -61,7 +64,7 @@ class RunFolder:
         """The rows of a table, in the order they were measured; the newer file wins."""
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
         if lines.exists():
-            return [json.loads(line) for line in lines.read_text("utf-8").splitlines() if line]
+            return [_row(lines, n, text) for n, text in enumerate(_whole_lines(lines), start=1)]
         if parquet.exists():
             import pyarrow.parquet
 
@@ -76,7 +79,10 @@ class RunFolder:
 
     def append_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
         """Add lines to a table and see them onto the disk."""
-        with (self.path / f"{table}.jsonl").open("a", encoding="utf-8") as file:
+        lines = self.path / f"{table}.jsonl"
+        if lines.exists() and not lines.read_bytes().endswith(b"\n"):
+            write_text(lines, "".join(f"{text}\n" for text in _whole_lines(lines)))
+        with lines.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
             file.flush()
             os.fsync(file.fileno())
@@ -125,3 +131,20 @@ class RunFolder:
         with atomic_path(self.path / name) as temporary:
             save_file(tensors, temporary, metadata=snapshot.metadata)
         return self.path / name
+
+
+def _whole_lines(file: Path) -> list[str]:
+    """The lines of a file; the last is left out if a kill cut it short."""
+    text = file.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    return [line for line in whole.split("\n") if line]
+
+
+def _row(file: Path, number: int, line: str) -> Row:
+    try:
+        found: Row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise FileError(
+            f"{file}, line {number}, is not JSON ({error.msg}); remove the line to go on"
+        ) from error
+    return found

@@ -1,0 +1,23 @@
+"""A program against answers that are known: every example, by either machine, resumable."""
+
+from espalier.evaluation.engines import (
+    Compiled,
+    Engine,
+    Interpreter,
+    program_hash,
+    resident_bytes,
+)
+from espalier.evaluation.evaluate import Case, Progress, evaluate
+from espalier.evaluation.result import Evaluation
+
+__all__ = [
+    "Case",
+    "Compiled",
+    "Engine",
+    "Evaluation",
+    "Interpreter",
+    "Progress",
+    "evaluate",
+    "program_hash",
+    "resident_bytes",
+]

@@ -1,0 +1,67 @@
+"""`espalier scan` as a person uses it: in a process of its own, stopped and given again."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from espalier.data import scan
+from espalier.data.sources import SOURCES
+
+COUNT = 1200
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder with few examples in each of SCAN's files."""
+    chosen = random.Random(0).sample(list(scan.generate_examples()), COUNT)
+    for name in SOURCES["scan"].files:
+        file = tmp_path / "data" / "scan" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        some = chosen if name == "tasks.txt" else chosen[:60] if "train" in name else chosen[60:90]
+        file.write_text("".join(f"IN: {e.command} OUT: {e.actions}\n" for e in some))
+    return tmp_path / "data"
+
+
+def start(tmp_path, data, *flags: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "espalier.cli", "scan", "--data", str(data), *flags],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
+def test_it_goes_on_after_a_stop_with_other_workers(tmp_path, data, kill) -> None:
+    rows = tmp_path / "runs" / "scan-all-interpreter" / "cases.jsonl"
+    first = start(tmp_path, data, "--workers", "2")
+    while first.poll() is None and not (rows.exists() and rows.read_text().count("\n") >= 512):
+        time.sleep(0.05)
+    os.killpg(first.pid, kill)
+    _, errors = first.communicate(timeout=60)
+    if kill == signal.SIGINT and first.returncode == 130:
+        assert errors.strip().endswith("goes on when given again")
+        assert "Traceback" not in errors
+    second = start(tmp_path, data, "--workers", "1")
+    shown, errors = second.communicate(timeout=300)
+    assert second.returncode == 0, errors
+    assert f"100.00% of {COUNT:,}" in shown
+
+
+def test_a_minimal_version_is_judged_by_the_test_set(tmp_path, data) -> None:
+    ran = start(tmp_path, data, "--split", "mcd1", "--minimal", "--workers", "1")
+    shown, errors = ran.communicate(timeout=300)
+    assert ran.returncode == 0, errors
+    assert "of 30" in shown
+    assert (tmp_path / "runs" / "scan-mcd1-minimal-interpreter" / "cases.parquet").exists()
+    refused = start(tmp_path, data, "--split", "all", "--minimal")
+    _, errors = refused.communicate(timeout=60)
+    assert refused.returncode == 2
+    assert "has no training set" in errors
