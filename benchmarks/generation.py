@@ -19,7 +19,7 @@ from espalier import zoo
 from espalier.zoo import Entry
 
 # Bits of the string, digits of both numbers.
-SIZES = {"parity-scratchpad": (8, 48), "addition-scratchpad": (4, 24)}
+SIZES = {"parity-scratchpad": (8, 32), "addition-scratchpad": (4, 16)}
 BATCHES = (1, 64)
 
 

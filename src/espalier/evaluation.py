@@ -225,10 +225,9 @@ def _answers(
     if workers == 1 or len(jobs) <= 1:
         yield from map(machine, jobs)
         return
-    from joblib import Parallel, delayed
+    from espalier.training.workers import in_processes
 
-    pool = Parallel(n_jobs=workers, return_as="generator_unordered")
-    yield from pool(delayed(machine)(job) for job in jobs)
+    yield from in_processes(machine, [(job,) for job in jobs], workers=workers)
 
 
 # A process answers many chunks of one program; it is compiled once.

@@ -6,14 +6,16 @@ save and nothing else: the cell is given to another, which resumes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from espalier.errors import ConfigError
 
 if TYPE_CHECKING:
     from espalier.training.sweep import Cell
+
+Result = TypeVar("Result")
 
 
 def train_cell(kind: str, settings: Mapping[str, Any], folder: str, *, device: str = "cpu") -> str:
@@ -35,14 +37,30 @@ def train_cell(kind: str, settings: Mapping[str, Any], folder: str, *, device: s
 
 def with_joblib(out: Path, cells: Sequence[Cell], *, workers: int) -> None:
     """Train cells by that many processes of this machine."""
+    jobs = [(c.kind, dict(c.settings), str(out / c.name)) for c in cells]
+    for _ in in_processes(train_cell, jobs, workers=workers):
+        pass
+
+
+def in_processes(
+    function: Callable[..., Result], jobs: Iterable[tuple[Any, ...]], *, workers: int
+) -> Iterator[Result]:
+    """What `function` gives for each job, in any order, by processes that end with the last.
+
+    Idle processes would hold memory for minutes, and may end just when the next job comes.
+    """
     try:
         from joblib import Parallel, delayed
+        from joblib.externals.loky import get_reusable_executor
     except ImportError as error:
         raise ConfigError(
-            "workers need joblib: pip install joblib, or set workers = 0 for an ensemble"
+            "several processes need joblib: pip install joblib, or ask for one worker"
         ) from error
-    jobs = (delayed(train_cell)(c.kind, dict(c.settings), str(out / c.name)) for c in cells)
-    Parallel(n_jobs=workers)(jobs)
+    pool = Parallel(n_jobs=workers, return_as="generator_unordered")
+    try:
+        yield from pool(delayed(function)(*job) for job in jobs)
+    finally:
+        get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 
 def on_cluster(out: Path, cells: Sequence[Cell], *, address: str) -> None:
