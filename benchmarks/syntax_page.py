@@ -1,7 +1,8 @@
 """docs/results/syntax.md from committed rows: `python -m benchmarks.results syntax`.
 
 Reads docs/results/data/syntax, where `python -m benchmarks.syntax unpack` put what the device wrote
-(syntax.parquet, training.parquet, manifest.json), and draws docs/images/syntax.
+(syntax.parquet, training.parquet, manifest.json), and branching.parquet, the rows of `espalier
+reproduce syntax-branching --scale small`; draws docs/images/syntax.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def syntax(docs: Path = DOCS) -> list[str]:
         figure = experiments.load(name).draw(table_of(last, table))
         save_figure(figure, pictures / f"{name}.png")
     curve, probe = over_training(paper), probe_rows(paper)
-    for name, some in (("syntax-over-training", curve), ("syntax-probe", probe)):
+    orders = pd.read_parquet(data / "branching.parquet")
+    drawn = {"syntax-over-training": curve, "syntax-probe": probe, "syntax-branching": orders}
+    for name, some in drawn.items():
         save_figure(experiments.load(name).draw(some), pictures / f"{name}.png")
     blocks = {
         "run": described(facts),
@@ -53,6 +56,7 @@ def syntax(docs: Path = DOCS) -> list[str]:
         "over-training": markdown(moments(curve, pd.read_parquet(data / "training.parquet"))),
         "probe": markdown(probe_table(probe)),
         "packaged": markdown(packaged(rows)),
+        "branching": markdown(branching(orders)),
     }
     page = docs / "results/syntax.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
@@ -164,6 +168,14 @@ def probe_table(rows: pd.DataFrame) -> pd.DataFrame:
     table = experiments.load("syntax-probe").tabulate(rows)
     table = table.assign(UUAS=table.apply(interval, axis=1, value="uuas"))
     return table[["model", "weights", "space", "shape", "UUAS"]]
+
+
+def branching(rows: pd.DataFrame) -> pd.DataFrame:
+    table = experiments.load("syntax-branching").tabulate(rows)
+    table = table.assign(cell=table.apply(interval, axis=1, value="value"))
+    wide = table.pivot(index=["order", "epoch"], columns="measure", values="cell").reset_index()
+    named = {"effect": "effect of an edge on log DI", "probe": "UUAS, no crossings"}
+    return wide.assign(epoch=[f"{e:g}" for e in wide["epoch"]]).rename(columns=named)
 
 
 def packaged(rows: pd.DataFrame) -> pd.DataFrame:

@@ -114,9 +114,7 @@ def interdependence_command(
             _show_pairs(pairs)
         return
     if output is not None or html is not None:
-        raise ConfigError(
-            "--output is for every two words; two sets have one number, which is shown"
-        )
+        raise ConfigError("--output is for every two words; two sets have one number, shown here")
     found = depend(loaded, tokens, a=a or [], b=b or [], at=at, space=space)
     console().print(str(found), highlight=False, markup=False)
 

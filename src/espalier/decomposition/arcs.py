@@ -54,11 +54,11 @@ def strongest(values: np.ndarray, most: int) -> list[tuple[int, int]]:
     return [(int(left[number]), int(right[number])) for number in kept]
 
 
-def arcs(pairs: PairMatrix, *, most: int, shown: int) -> str:
-    """The picture of the first `most` words; as many arcs are visible at first as `shown`."""
+def arcs(pairs: PairMatrix, *, most: int, shown: int, held: int = MOST_ARCS) -> str:
+    """The picture of the first `most` words; of the `held` arcs only `shown` are visible."""
     words, values = pairs.words[:most], pairs.values[:most, :most]
     places = _places(words)
-    chosen = strongest(values, MOST_ARCS)
+    chosen = strongest(values, held)
     top = max((_height(left, right, ABOVE) for left, right in chosen), default=0.0) + 10
     line = top + 22  # the words' baseline
     largest = max(float(np.nanmax(values, initial=0.0)), 1e-9)
@@ -89,8 +89,8 @@ def arcs(pairs: PairMatrix, *, most: int, shown: int) -> str:
 
 def arcs_fragment(pairs: PairMatrix, *, most: int) -> str:
     """The picture with as many arcs as a tree would have; no script."""
-    count = min(len(pairs.words), most)
-    return f'<div class="espalier-arcs">{arcs(pairs, most=most, shown=count - 1)}</div>'
+    count = min(len(pairs.words), most) - 1
+    return f'<div class="espalier-arcs">{arcs(pairs, most=most, shown=count, held=count)}</div>'
 
 
 def arcs_block(pairs: PairMatrix, *, most: int) -> str:

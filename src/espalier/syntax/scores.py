@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from torch import Tensor
 
 from espalier.data.treebank import Treebank
 from espalier.data.trees import pair_starts
@@ -66,27 +68,65 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
 
 @torch.no_grad()
 def surprisals(model: LanguageModel, bank: Treebank, *, at_once: int = 1024) -> Float[Array, " W"]:
-    """-log P(word | the words before it), in nats; NaN for the first, which nothing precedes."""
-    numbers = torch.from_numpy(encode_words(model, bank)).to(model.encoder.weight.device)
+    """-log P(word | the words before it), in nats; NaN for the first, which nothing precedes.
+
+    What takes time is the sum over the vocabulary, which beginnings that several sentences share
+    have in common.
+    """
+    numbers = encode_words(model, bank)
+    beginning, first = _beginnings(numbers, bank)
+    hidden, place = _states(model, bank, numbers), np.flatnonzero(beginning >= 0)
+    totals = torch.cat(
+        [_log_sum(model.decoder(hidden[some])) for some in torch.split(first, at_once)]
+        or [hidden.new_empty(0)]
+    )
+    weight, bias, after = model.decoder.weight, model.decoder.bias, torch.from_numpy(numbers)
     found = np.full(len(numbers), np.nan, dtype=np.float32)
-    order = np.argsort(bank.lengths, kind="stable")[::-1]
-    order = order[bank.lengths[order] > 1]
-    first = 0
-    while first < len(order):
-        longest = int(bank.lengths[order[first]])
-        some = order[first : first + max(1, at_once // longest)]
-        first += len(some)
+    for some in np.array_split(place, -(-len(place) // at_once) or 1):
+        target = after[some].to(hidden.device)
+        scores = (hidden[some - 1] * weight[target]).sum(dim=-1) + bias[target]
+        found[some] = (totals[beginning[some]] - scores).cpu().numpy()
+    return found
+
+
+def _log_sum(logits: Float[Tensor, "B V"]) -> Float[Tensor, " B"]:
+    """log of the sum of exp, in place: nothing else of the vocabulary's size is made."""
+    highest = logits.amax(dim=-1)
+    return logits.sub_(highest[:, None]).exp_().sum(dim=-1).log_().add_(highest)
+
+
+def _beginnings(numbers: Int[Array, " W"], bank: Treebank) -> tuple[Int[Array, " W"], Tensor]:
+    """Which beginning of a sentence precedes each word (-1: none), and where each ends first."""
+    known: dict[tuple[int, int], int] = {}
+    found = np.full(len(numbers), -1)
+    first: list[int] = []
+    tokens, starts = numbers.tolist(), bank.starts.tolist()
+    for start, stop in pairwise(starts):
+        before = -1
+        for place in range(start + 1, stop):
+            before = known.setdefault((before, tokens[place - 1]), len(known))
+            if before == len(first):
+                first.append(place - 1)
+            found[place] = before
+    return found, torch.tensor(first, dtype=torch.long)
+
+
+def _states(
+    model: LanguageModel, bank: Treebank, numbers: Int[Array, " W"]
+) -> Float[Tensor, "W H"]:
+    """The hidden state after every word, sentences of similar length together."""
+    like = model.encoder.weight
+    found = like.new_empty(len(numbers), model.shape.hidden)
+    order = np.argsort(bank.lengths, kind="stable")
+    for some in np.array_split(order, -(-len(numbers) // 4096)):
         lengths = bank.lengths[some]
-        steps = np.arange(longest)
+        if not len(some):
+            continue
+        steps = np.arange(lengths.max())
         places = bank.starts[some][:, None] + np.minimum(steps, lengths[:, None] - 1)
-        inside = torch.from_numpy(steps[1:] < lengths[:, None])
-        tokens = numbers[torch.from_numpy(places).to(numbers.device)]
-        hidden, _ = model.read(tokens[:, :-1])
-        here = inside.to(hidden.device)
-        loss = torch.nn.functional.cross_entropy(
-            model.decoder(hidden[here]), tokens[:, 1:][here], reduction="none"
-        )
-        found[places[:, 1:][inside.numpy()]] = loss.cpu().numpy()
+        hidden, _ = model.rnn(model.encoder(torch.from_numpy(numbers[places]).to(like.device)))
+        inside = steps < lengths[:, None]
+        found[places[inside]] = hidden[torch.from_numpy(inside).to(like.device)]
     return found
 
 
