@@ -33,7 +33,7 @@ from espalier.language import (
     var,
 )
 from espalier.language.validation import check_range
-from espalier.language.variables import as_items
+from espalier.language.variables import as_integer, as_items
 from espalier.rasp.analysis import (
     ByIndex,
     ByToken,
@@ -87,7 +87,16 @@ class Translation:
 
     def decode(self, outputs: Iterable[int]) -> list[Any]:
         """The value at each position after BOS."""
-        codes = list(outputs)[1:]
+        found = as_items(outputs, "the outputs")
+        codes = [as_integer(code, f"output {place}") for place, code in enumerate(found)][1:]
+        for place, code in enumerate(codes):
+            if not 0 <= code <= len(self.values):
+                raise ProgramError(
+                    f"output {place + 1} is {code}; codes of this program's values are 1 to "
+                    f"{len(self.values)}, after one output for BOS"
+                )
+        if not codes:
+            raise ProgramError(f"there is no output after BOS in {found!r}; decode a whole run")
         if 0 in codes:
             raise UndefinedError(
                 f"position {codes.index(0)} has no value: an aggregate selected nothing, or "
