@@ -140,6 +140,27 @@ def test_names_become_variables_and_never_clash() -> None:
     assert {"place", "place_1"} <= set(program.variables)
 
 
+DERIVED = ["share", "head", "some", "number", "selects", "selects_2", "1"]
+
+
+@pytest.mark.parametrize("part", DERIVED)
+def test_names_that_people_give_never_clash_with_derived_ones(part: str) -> None:
+    """Each expression stands beside one that is called as a part of it would be."""
+    every = rasp.select_all()
+    for make in (
+        lambda: rasp.selector_width(rasp.select(number, number)),
+        lambda: rasp.aggregate(rasp.select(indices, indices), number),
+        lambda: rasp.aggregate(rasp.select(number, number, operator.lt), rasp.always, False),
+        lambda: rasp.mean(every, (number + 0).named("x")),
+        lambda: rasp.selector_width(rasp.select((number + 0).named("x"), indices)),
+    ):
+        one, other = make().named("x"), (indices * 2).named(f"x_{part}")
+        both = rasp.elementwise(lambda a, b: (a, b), one, other)
+        assert run(both, "abca") == rasp.evaluate(both, "abca")
+        names = rasp.translate(both, vocabulary="abc", longest=6).program.variables
+        assert f"x_{part}" in names
+
+
 def test_what_selects_different_values_is_undefined_everywhere() -> None:
     muddled = rasp.aggregate(rasp.select_all(), tokens)
     found = rasp.translate(muddled, vocabulary="abc", longest=4)
@@ -163,6 +184,10 @@ def test_an_empty_selection_needs_a_default() -> None:
             rasp.evaluate(expression, "ab")
 
 
+def tokens_as(value: object) -> rasp.Expression:
+    return rasp.elementwise(lambda token: value, tokens)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -179,11 +204,42 @@ def test_an_empty_selection_needs_a_default() -> None:
             "key 'a' and query 0",
         ),
         (lambda: rasp.select(tokens, tokens, "<"), "a function of a key and a query"),
+        (lambda: rasp.mean(rasp.select_all(), tokens_as(float("inf"))), "finite; found inf"),
+        (lambda: rasp.mean(rasp.select_all(), tokens_as(float("nan"))), "finite; found nan"),
+        (lambda: rasp.mean(rasp.select_all(), tokens_as(10**400)), "finite; found 1000"),
+        (lambda: rasp.aggregate(rasp.select_all(), tokens, [1]), r"default .* is \[1\]: unhash"),
+        (lambda: rasp.mean(rasp.select_all(), indices, [1]), r"default .* is \[1\]: unhash"),
+        (lambda: rasp.select_all() & 5, "a selector is needed.* found 5"),
+        (lambda: rasp.select_all() | tokens, "a selector is needed"),
+        (lambda: rasp.shift(tokens, "x", "-"), "steps of a shift must be an integer"),
+        (lambda: tokens.named(5), "named by a text; found 5"),
     ],
 )
 def test_what_cannot_be_translated_is_refused(make, message: str) -> None:
     with pytest.raises(es.ProgramError, match=message):
         rasp.translate(make(), vocabulary="abc", longest=16)
+
+
+@pytest.mark.parametrize(
+    ("expression", "sequence", "message"),
+    [
+        (5, "a", "evaluate needs an expression; found 5"),
+        (tokens, 5, "the input must be a collection"),
+        (tokens, [["a"]], "position 0 of the input"),
+        (rasp.elementwise(lambda x: 1 / x, indices), "a", r"fails on \(0\): ZeroDivisionError"),
+        (rasp.elementwise(lambda x: [x], indices), "a", "unhashable"),
+        (rasp.mean(rasp.select_all(), tokens_as(float("inf"))), "a", "finite; found inf"),
+        (rasp.mean(rasp.select_all(), tokens), "a", "mean needs numbers"),
+        (
+            rasp.selector_width(rasp.select(tokens, indices, operator.lt)),
+            "a",
+            "key 'a' and query 0",
+        ),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(expression, sequence, message: str) -> None:
+    with pytest.raises(es.ProgramError, match=message):
+        rasp.evaluate(expression, sequence)
 
 
 def test_combinations_beyond_reason_are_refused() -> None:
@@ -208,9 +264,12 @@ def test_inputs_are_checked() -> None:
         found.encode("abca")
     with pytest.raises(es.ProgramError, match="position 1 holds 'x'"):
         found.encode("ax")
-    with pytest.raises(es.ProgramError, match="position 0 holds"):
-        found.encode([["a"]])
-    for vocabulary in ("aa", "", [["a"]], 3):
+    for unhashable in (["a"], (["a"],)):
+        with pytest.raises(es.ProgramError, match="position 0 of the input is"):
+            found.encode([unhashable])
+    with pytest.raises(es.ProgramError, match="the input must be a collection"):
+        found.encode(5)
+    for vocabulary in ("aa", "", [["a"]], [(["a"],)], 3):
         with pytest.raises(es.ProgramError, match="the vocabulary"):
             rasp.translate(tokens, vocabulary=vocabulary, longest=3)
     with pytest.raises(es.ProgramError, match="longest must be at least 1"):

@@ -52,5 +52,10 @@ def test_rules_grow_with_the_levels_and_not_with_the_stacks() -> None:
 def test_what_is_no_bracket_is_refused() -> None:
     with pytest.raises(es.ProgramError, match=r"place 1 holds '\{'; the brackets are \(\)\[\]"):
         zoo.load("dyck").encode("({")
+    for given in (None, 5, [1, 2], ["(", None], b"()"):
+        for read in (zoo.load("dyck").encode, zoo.load("dyck").expected):
+            with pytest.raises(es.ProgramError, match="brackets"):
+                read(given)
+    assert zoo.load("dyck").encode(["(", " )"]) == zoo.load("dyck").encode("()")
     with pytest.raises(es.ProgramError, match="kinds is 5"):
         zoo.load("dyck", kinds=5)

@@ -52,6 +52,12 @@ def test_nothing_depends_on_how_much_memory_there_is(entry) -> None:
         zoo.load("scan", outputs=24).encode(LONGEST)
 
 
+@pytest.mark.parametrize("outputs", ["x", 0, -3, 2.5, None])
+def test_there_is_room_for_a_whole_number_of_actions(outputs: object) -> None:
+    with pytest.raises(es.ProgramError, match="outputs must be a"):
+        zoo.load("scan", outputs=outputs)
+
+
 def test_no_rule_names_a_position(entry) -> None:
     assert entry.program.position_range is None
 

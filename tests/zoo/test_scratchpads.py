@@ -35,9 +35,9 @@ def pairs(count: int, seed: int, most: int = 50) -> list[str]:
     ]
 
 
-def expected(text: str) -> int:
+def expected(text: str) -> str:
     first, second = text.split("+")
-    return int(first) + int(second)
+    return str(int(first) + int(second))
 
 
 def test_addition_is_right_on_2000_pairs_of_up_to_50_digits() -> None:
@@ -61,18 +61,7 @@ def test_addition_is_right_on_every_pair_of_short_numbers() -> None:
 def test_digits_are_written_from_the_last_to_the_first_and_then_end() -> None:
     answer = ask(ADDITION, ["999+27"])[0]
     assert [ADDITION.program.vocabulary[token] for token in answer.outputs] == [*"6201", "END"]
-    assert answer.value == 1026
-
-
-@pytest.mark.parametrize("text", ["34+56", "34 + 56", "3 4"[::2] + "+56=", " 34+56 = "])
-def test_sums_are_written_in_several_ways(text: str) -> None:
-    assert ADDITION.encode(text) == ADDITION.encode("34+56")
-
-
-@pytest.mark.parametrize("text", ["", "34", "34+", "+1", "3-4", "1+2+3", "-1+2", "1.5+2", "٣+٤"])
-def test_what_is_not_a_sum_is_refused(text: str) -> None:
-    with pytest.raises(es.ProgramError, match="two numbers"):
-        ADDITION.encode(text)
+    assert answer.value == "1026"
 
 
 @pytest.mark.parametrize("compiled", [False, True])

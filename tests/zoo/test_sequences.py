@@ -72,6 +72,23 @@ def test_what_is_too_long_or_unknown_is_refused(name: str) -> None:
         zoo.load(name, **({"values": 0} if name == "sort" else {"letters": 27}))
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_what_the_program_does_not_take_has_no_expected_answer(name: str) -> None:
+    entry = zoo.load(name, **{**CASES[name][1], "longest": 4})
+    for given in ("", [], "!", "0" * 5, None, 5, [["a"]]):
+        with pytest.raises(es.ProgramError):
+            entry.expected(given)
+        with pytest.raises(es.ProgramError):
+            entry.encode(given)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("outputs", [[], [0], [0, 99], [0, -1], [0, "x"], None])
+def test_what_no_run_answers_is_not_decoded(name: str, outputs: object) -> None:
+    with pytest.raises(es.ProgramError, match="output"):
+        zoo.load(name, **CASES[name][1]).decode(outputs)
+
+
 def test_symbols_are_written_in_several_ways() -> None:
     entry = zoo.load("sort", values=12, longest=4)
     assert entry.encode("3 11 2") == entry.encode("3, 11,2") == entry.encode([3, 11, 2])

@@ -151,11 +151,22 @@ def test_memory_is_written_in_several_ways(written: object) -> None:
         ([0, 99], "cell 1 holds 99, outside -32..31"),
         ("3 x", "cell 1 holds 'x'"),
         ([1.5], "no whole number"),
+        ("1_0", "cell 0 holds '1_0', which is no whole number"),
+        ("\u0663", "no whole number"),
+        ([3, True], "cell 1 holds True, which is no whole number"),
+        (None, "the memory must be a collection"),
     ],
 )
 def test_what_does_not_fit_is_refused(cells: object, message: str) -> None:
     with pytest.raises(es.ProgramError, match=message):
         ENTRY.encode(cells)
+
+
+@pytest.mark.parametrize("outputs", [[999], [0, 66], [-1], ["3"], None])
+def test_what_no_cell_holds_is_not_decoded(outputs: object) -> None:
+    with pytest.raises(es.ProgramError, match=r"codes of this machine|an output|the outputs"):
+        ENTRY.decode(outputs)
+    assert ENTRY.decode([0, 63, 64]) == [-32, 31]
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,50 @@ def test_bits_are_written_in_several_ways(written: object) -> None:
     assert zoo.load("parity-sequential-absolute").encode(written) == [1, 0, 1]
 
 
+@pytest.mark.parametrize("name", [name for name in ENTRIES if name.startswith("parity")])
+@pytest.mark.parametrize("given", [None, 5, b"101", [1, "x"], [True], "1.0"])
+def test_what_is_no_bits_is_refused(name: str, given: object) -> None:
+    entry = zoo.load(name)
+    for read in (entry.encode, entry.expected):
+        with pytest.raises(es.ProgramError, match="bits"):
+            read(given)
+
+
+def test_more_ones_than_can_be_told_apart_are_refused() -> None:
+    entry = zoo.load("parity-sum-modulo", buckets=6)
+    texts = ["1" * ones + "0" * 9 for ones in range(6)]
+    assert [answer.value for answer in ask(entry, texts)] == [0, 1, 0, 1, 0, 1]
+    with pytest.raises(es.ProgramError, match=r"up to 5 ones; found 6; load\(.*, buckets=7\)"):
+        entry.encode("1101111")
+    longer = entry.samples(20, size=40)
+    assert [answer.value for answer in ask(entry, longer)] == list(map(entry.expected, longer))
+    assert max(text.count("1") for text in longer) == 5
+    with pytest.raises(es.ProgramError, match="buckets must be"):
+        zoo.load("parity-sum-modulo", buckets="x")
+
+
+@pytest.mark.parametrize("name", ["dyck", "modular", "parity-sum-modulo"])
+@pytest.mark.parametrize("outputs", [[], None, ["x"]])
+def test_an_answer_needs_a_last_output(name: str, outputs: object) -> None:
+    with pytest.raises(es.ProgramError, match=r"the (last )?output"):
+        zoo.load(name).decode(outputs)
+
+
+@pytest.mark.parametrize(
+    ("count", "settings", "message"),
+    [
+        ("x", {"size": 3}, "count must be an integer"),
+        (0, {"size": 3}, "count must be at least 1"),
+        (1, {"size": None}, "size must be an integer"),
+        (1, {"size": 0}, "size must be at least 1"),
+        (1, {"size": 3, "seed": [1]}, "seed must be an integer"),
+    ],
+)
+def test_samples_that_cannot_be_drawn_are_refused(count, settings, message: str) -> None:
+    with pytest.raises(es.ProgramError, match=message):
+        zoo.load("modular").samples(count, **settings)
+
+
 def test_what_is_not_there_is_refused_with_the_nearest() -> None:
     with pytest.raises(es.ProgramError, match="did you mean 'parity-sequential-relative'"):
         zoo.load("parity-sequential-relativ")

@@ -115,10 +115,11 @@ def selected(selector: Selector, facts: Facts) -> dict[Any, list[Any]]:
             f"queries, more than {MOST_PAIRS:,} pairs; give a smaller vocabulary or longest, or "
             "compare fewer values at a time"
         )
-    return {query: [key for key in keys if _holds(selector, key, query)] for query in queries}
+    return {query: [key for key in keys if holds(selector, key, query)] for query in queries}
 
 
-def _holds(selector: Selector, key: Any, query: Any) -> bool:
+def holds(selector: Selector, key: Any, query: Any) -> bool:
+    """Whether the query selects the key."""
     try:
         return bool(selector.predicate(key, query))
     except Exception as error:
@@ -164,12 +165,21 @@ def _head(node: Aggregate | Mean | Width, facts: Facts, values: Any) -> Fact:
     return Fact(_different(possible), layer, Computed())
 
 
+def as_fraction(value: Any) -> Fraction:
+    """The exact number, if it is one and a float can hold it nearly."""
+    try:
+        number = Fraction(value)
+        float(number)
+    except (TypeError, ValueError, OverflowError):
+        raise ProgramError(
+            f"mean needs numbers that are finite; found {value!r}; map the values to such numbers"
+        ) from None
+    return number
+
+
 def possible_means(values: tuple[Any, ...], longest: int) -> list[Fraction]:
     """Every mean of up to `longest` of the values."""
-    try:
-        numbers = {Fraction(value) for value in values}
-    except (TypeError, ValueError):
-        raise ProgramError(f"mean needs numbers; it was given {values[:8]!r}") from None
+    numbers = {as_fraction(value) for value in values}
     sums, found = {Fraction(0)}, set[Fraction]()
     for count in range(1, longest + 1):
         sums = {total + number for total in sums for number in numbers}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from fractions import Fraction
 from typing import Any
 
-from espalier.errors import UndefinedError
+from espalier.errors import ProgramError, UndefinedError
+from espalier.rasp.analysis import apply, as_fraction, holds
 from espalier.rasp.expressions import (
     REQUIRED,
     Aggregate,
@@ -17,6 +17,7 @@ from espalier.rasp.expressions import (
     Selector,
     Tokens,
     Width,
+    as_tokens,
     in_order,
 )
 
@@ -25,7 +26,9 @@ Sequence = list[Any]
 
 def evaluate(expression: Expression, sequence: Iterable[Hashable]) -> Sequence:
     """The value of `expression` at each position of `sequence`."""
-    given = list(sequence)
+    if not isinstance(expression, Expression):
+        raise ProgramError(f"evaluate needs an expression; found {expression!r}")
+    given = as_tokens(sequence, "the input")
     values: dict[Expression, Sequence] = {}
     for node in in_order(expression):
         values[node] = _evaluate(node, given, values)
@@ -38,8 +41,9 @@ def _evaluate(node: Expression, given: Sequence, values: dict[Expression, Sequen
             return given
         case Indices():
             return list(range(len(given)))
-        case Map(function=function, operands=operands):
-            return [function(*here) for here in zip(*(values[o] for o in operands), strict=True)]
+        case Map(operands=operands):
+            places = zip(*(values[operand] for operand in operands), strict=True)
+            return [apply(node, dict(zip(operands, row, strict=True))) for row in places]
         case Width(selector=selector):
             return [len(chosen) for chosen in _selected(selector, values)]
         case Aggregate(selector=selector, values=carried, default=default):
@@ -53,7 +57,7 @@ def _evaluate(node: Expression, given: Sequence, values: dict[Expression, Sequen
 def _selected(selector: Selector, values: dict[Expression, Sequence]) -> list[list[int]]:
     keys, queries = values[selector.keys], values[selector.queries]
     return [
-        [place for place, key in enumerate(keys) if selector.predicate(key, query)]
+        [place for place, key in enumerate(keys) if holds(selector, key, query)]
         for query in queries
     ]
 
@@ -72,4 +76,4 @@ def _shared(chosen: Sequence, default: Any) -> Any:
 def _mean(chosen: Sequence, default: Any) -> Any:
     if not chosen and default is REQUIRED:
         raise UndefinedError("mean selects no position; give it a default")
-    return sum(map(Fraction, chosen)) / len(chosen) if chosen else default
+    return sum(map(as_fraction, chosen)) / len(chosen) if chosen else default

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from espalier.errors import ProgramError
+from espalier.language.variables import as_integer, as_items
 
 Predicate = Callable[[Any, Any], object]
 
@@ -32,6 +33,8 @@ class _Base:
 
     def named(self, label: str) -> Any:
         """The same expression under a name, which its variable will have."""
+        if not isinstance(label, str):
+            raise ProgramError(f"an expression is named by a text; found {label!r}")
         return replace(self, label=label)
 
     def __add__(self, other: object) -> Map:
@@ -146,11 +149,13 @@ def aggregate(selector: Selector, values: Expression, default: Any = REQUIRED) -
     Where selected positions differ, or none is selected and there is no default, the interpreter
     raises UndefinedError.
     """
+    default = check_hashable(default, "the default of an aggregate")
     return Aggregate(_selector(selector), _expression(values), default)
 
 
 def mean(selector: Selector, values: Expression, default: Any = REQUIRED) -> Mean:
     """The mean of the numbers at the selected positions, as a Fraction."""
+    default = check_hashable(default, "the default of a mean")
     return Mean(_selector(selector), _expression(values), default)
 
 
@@ -166,7 +171,8 @@ def exists(selector: Selector) -> Aggregate:
 
 def shift(values: Expression, steps: int, default: Any) -> Aggregate:
     """What stands `steps` to the left (to the right, if negative); `default` beyond the ends."""
-    return aggregate(select(indices, indices, lambda k, q: k == q - steps), values, default)
+    distance = as_integer(steps, "the steps of a shift")
+    return aggregate(select(indices, indices, lambda k, q: k == q - distance), values, default)
 
 
 length = Width(select_all(), label="length")
@@ -200,6 +206,23 @@ def in_order(expression: Expression) -> list[Expression]:
     return list(order)
 
 
+def check_hashable(value: Any, what: str) -> Any:
+    """`value` itself, if it can be looked up in a table."""
+    try:
+        hash(value)
+    except TypeError as error:
+        raise ProgramError(f"{what} is {value!r}: {error}; use a tuple or a frozenset") from None
+    return value
+
+
+def as_tokens(sequence: object, what: str) -> list[Any]:
+    """The tokens of a text or of a collection."""
+    found = [*sequence] if isinstance(sequence, str) else as_items(sequence, what)
+    for place, token in enumerate(found):
+        check_hashable(token, f"position {place} of {what}")
+    return found
+
+
 def _arithmetic(function: Callable[..., Any], left: object, right: object) -> Map:
     match left, right:
         case _Base(), _Base():
@@ -212,6 +235,7 @@ def _arithmetic(function: Callable[..., Any], left: object, right: object) -> Ma
 
 def _combine(left: Selector, right: Selector, join: Callable[..., object]) -> Selector:
     """Two selectors as one, over pairs of keys and pairs of queries where they differ."""
+    right = _selector(right)
     if left.keys is right.keys and left.queries is right.queries:
         return Selector(
             left.keys,

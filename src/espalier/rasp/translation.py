@@ -33,7 +33,7 @@ from espalier.language import (
     var,
 )
 from espalier.language.validation import check_range
-from espalier.language.variables import as_items
+from espalier.language.variables import as_integer, as_items
 from espalier.rasp.analysis import (
     ByIndex,
     ByToken,
@@ -51,7 +51,9 @@ from espalier.rasp.expressions import (
     Mean,
     Selector,
     Width,
+    as_tokens,
 )
+from espalier.rasp.names import Names
 
 NOTHING, SOMETHING = 1.0, 0.5
 
@@ -71,14 +73,14 @@ class Translation:
 
     def encode(self, sequence: Iterable[Hashable]) -> list[int]:
         """Token ids, BOS first."""
-        words = list(sequence)
+        words = as_tokens(sequence, "the input")
         if not 0 < len(words) <= self.longest:
             raise ProgramError(
                 f"the input has {len(words)} tokens; this program takes 1 to {self.longest}"
             )
         codes = {word: code for code, word in enumerate(self.vocabulary)}
         for place, word in enumerate(words):
-            if not isinstance(word, Hashable) or word not in codes:
+            if word not in codes:
                 shown = ", ".join(map(repr, self.vocabulary[:20]))
                 raise ProgramError(
                     f"position {place} holds {word!r}, not of the vocabulary: {shown}"
@@ -87,7 +89,16 @@ class Translation:
 
     def decode(self, outputs: Iterable[int]) -> list[Any]:
         """The value at each position after BOS."""
-        codes = list(outputs)[1:]
+        found = as_items(outputs, "the outputs")
+        codes = [as_integer(code, f"output {place}") for place, code in enumerate(found)][1:]
+        for place, code in enumerate(codes):
+            if not 0 <= code <= len(self.values):
+                raise ProgramError(
+                    f"output {place + 1} is {code}; codes of this program's values are 1 to "
+                    f"{len(self.values)}, after one output for BOS"
+                )
+        if not codes:
+            raise ProgramError(f"there is no output after BOS in {found!r}; decode a whole run")
         if 0 in codes:
             raise UndefinedError(
                 f"position {codes.index(0)} has no value: an aggregate selected nothing, or "
@@ -103,10 +114,9 @@ def translate(
     if not isinstance(expression, Expression):
         raise ProgramError(f"translate needs an expression; found {expression!r}")
     longest = check_range("longest", longest)
-    given = [*vocabulary] if isinstance(vocabulary, str) else vocabulary
-    words = tuple(as_items(given, "the vocabulary"))
-    if not words or not _all_different(words):
-        raise ProgramError(f"the vocabulary needs different, hashable tokens; found {words!r}")
+    words = tuple(as_tokens(vocabulary, "the vocabulary"))
+    if not words or len(set(words)) != len(words):
+        raise ProgramError(f"the vocabulary needs different tokens; found {words!r}")
     return _Translator(expression, words, longest).translated()
 
 
@@ -125,7 +135,7 @@ class _Translator:
         self.expression, self.words, self.longest = expression, words, longest
         self.facts = analyse(expression, words, longest)
         self.layers = max(1, self.facts[expression].layer)
-        self.labels = _labels(self.facts)
+        self.names = Names(self.facts)
         self.views: dict[Expression, dict[object, _View]] = {node: {} for node in self.facts}
         self.heads: dict[str, Head] = {}
         self.ways: dict[Expression, list[Way]] = {}
@@ -178,7 +188,7 @@ class _Translator:
 
     def _share(self, node: Width) -> str:
         shares = [1 / (width + 1) for width in reversed(range(self.longest + 1))]
-        return self._averaged_bos(f"{self.labels[node]}_share", node.selector, shares)
+        return self._averaged_bos(self.names.of(node, "share"), node.selector, shares)
 
     def _averaged_bos(self, name: str, selector: Selector, buckets: list[float]) -> str:
         query = self._selected(selector, with_bos=True)
@@ -190,11 +200,11 @@ class _Translator:
         self, node: Aggregate | Mean, carried: Expression, value: _View, spec: Variable | None
     ) -> Iterator[Way]:
         """What the head reports, or the default where the selection is empty."""
-        name, conditions = f"{self.labels[node]}_head", {}
+        name, conditions = self.names.of(node, "head"), {}
         query, key = self._selected(node.selector, with_bos=False), self._code(node.selector.keys)
         self.heads[name] = qkv(query.name, key.name, value.name, output_spec=spec)
         if node.default is not REQUIRED:
-            guard = f"{self.labels[node]}_some"
+            guard = self.names.of(node, "some")
             self._averaged_bos(guard, node.selector, [SOMETHING, NOTHING])
             yield {guard: NOTHING}, node.default
             conditions = {guard: SOMETHING}
@@ -208,12 +218,12 @@ class _Translator:
     def _code(self, node: Expression) -> _View:
         values = self.facts[node].values
         codes = {value: 1 + place for place, value in enumerate(values)}
-        view = _View(self.labels[node], 0, codes.__getitem__, partial(var, len(values) + 1))
+        view = _View(self.names.of(node), 0, codes.__getitem__, partial(var, len(values) + 1))
         return self.views[node].setdefault("code", view)
 
     def _number(self, node: Expression) -> _View:
         buckets = _at_least_two([0.0, *map(float, self.facts[node].values)])
-        name = f"{self.labels[node]}_number"
+        name = self.names.of(node, "number")
         view = _View(name, 0.0, float, partial(numerical_var, buckets))
         return self.views[node].setdefault("number", view)
 
@@ -230,7 +240,7 @@ class _Translator:
             declared = dict.fromkeys([frozenset[int](), *sets.values()])
             size = len(self.facts[selector.keys].values) + 1
             earlier = sum(isinstance(other, tuple) for other in self.views[node])
-            name = f"{self.labels[node]}_selects" + (f"_{earlier + 1}" if earlier else "")
+            name = self.names.of(node, f"selects_{earlier + 1}" if earlier else "selects")
             view = _View(name, frozenset(), sets.__getitem__, partial(set_var, declared, size))
             self.views[node][identity] = view
         return self.views[node][identity]
@@ -268,25 +278,6 @@ class _Translator:
                     new = view.form(value)
                     if new != view.blank:
                         yield Rule({"step": step, **conditions}, view.name, view.blank, new)
-
-
-def _all_different(words: tuple[Any, ...]) -> bool:
-    return all(isinstance(word, Hashable) for word in words) and len(set(words)) == len(words)
-
-
-def _labels(facts: Iterable[Expression]) -> dict[Expression, str]:
-    """A different name for each expression: its own, or its kind with a number."""
-    taken, labels = {"step", "is_bos"}, {}
-    for node in facts:
-        wanted = node.label or type(node).__name__.lower()
-        names = itertools.chain([wanted] if node.label else [], _numbered(wanted))
-        labels[node] = next(name for name in names if name not in taken)
-        taken.add(labels[node])
-    return labels
-
-
-def _numbered(stem: str) -> Iterator[str]:
-    return (f"{stem}_{number}" for number in itertools.count(1))
 
 
 def _at_least_two(values: Iterable[float]) -> list[float]:

@@ -11,11 +11,6 @@ the answer goes. When both waves are parked, the carry is written and the progra
 
 from __future__ import annotations
 
-import random
-import re
-from collections.abc import Iterable
-
-from espalier.errors import ProgramError
 from espalier.language import (
     RuleBuilder,
     Variable,
@@ -28,6 +23,7 @@ from espalier.language import (
     var,
 )
 from espalier.zoo.entry import Entry
+from espalier.zoo.numbers import add, read_numbers, sample_sum, write_number
 
 START, PLUS, END = 10, 11, 12
 PAD = 10
@@ -71,9 +67,9 @@ def addition() -> Entry:
     return Entry(
         program=program,
         encode=_encode,
-        decode=_decode,
-        sample=_sample,
-        expected=lambda text: str(sum(map(int, _numbers(text)))),
+        decode=lambda outputs: write_number(digit for digit in outputs if digit != PAD),
+        sample=sample_sum,
+        expected=lambda text: add(*read_numbers(text, "addition")),
     )
 
 
@@ -137,29 +133,5 @@ def _write_carry(builder: RuleBuilder, total: int) -> None:
 
 
 def _encode(text: str) -> list[int]:
-    first, second = _numbers(text)
+    first, second = read_numbers(text, "addition")
     return [START, *map(int, first), PLUS, *map(int, second), END]
-
-
-def _numbers(text: str) -> tuple[str, str]:
-    """The two numbers of "34+56" or "34 + 56"."""
-    found = re.fullmatch(r"([0-9 ]+)\+([0-9 ]+)", text) if isinstance(text, str) else None
-    numbers = ["".join(part.split()) for part in found.groups()] if found else []
-    if len(numbers) != 2 or not all(numbers):
-        raise ProgramError(f"addition takes two whole numbers, as in '34+56'; found {text!r}")
-    return numbers[0], numbers[1]
-
-
-def _decode(outputs: Iterable[int]) -> str:
-    digits = "".join(str(digit) for digit in outputs if digit != PAD)
-    return digits.lstrip("0") or "0"
-
-
-def _sample(source: random.Random, size: int) -> str:
-    """Two numbers of up to `size` digits, one in four of them with the carry run through."""
-    longer, shorter = source.randint(1, size), source.randint(1, size)
-    first = str(source.randrange(10 ** (longer - 1), 10**longer))
-    second = str(source.randrange(10 ** (shorter - 1), 10**shorter))
-    if source.random() < 0.25:
-        first, second = "9" * longer, "1" * shorter
-    return f"{first}+{second}"

@@ -26,13 +26,11 @@ position could need.
 
 from __future__ import annotations
 
-import random
-import re
 from collections.abc import Iterable
 
-from espalier.errors import ProgramError
 from espalier.language import RuleBuilder, halt_spec, program_spec, v_relative, var
 from espalier.zoo.entry import Entry, Writing
+from espalier.zoo.numbers import add, read_numbers, sample_sum, write_number
 
 # Tokens after the ten digits. Digits and END are what the program writes.
 END, PLUS, EQUALS, START = 10, 11, 12, 13
@@ -77,9 +75,9 @@ def addition_scratchpad() -> Entry:
     return Entry(
         program=program,
         encode=_encode,
-        decode=_number,
-        sample=_sample,
-        expected=lambda text: sum(map(int, _numbers(text))),
+        decode=_decode,
+        sample=sample_sum,
+        expected=lambda text: add(*read_numbers(text, "addition-scratchpad")),
         writing=Writing(stop=END, most=len),
     )
 
@@ -154,26 +152,10 @@ def _write(rules: RuleBuilder) -> None:
 
 
 def _encode(text: str) -> list[int]:
-    first, second = ([int(digit) for digit in number] for number in _numbers(text))
-    return [START, *first, PLUS, *second, EQUALS]
+    first, second = read_numbers(text, "addition-scratchpad")
+    return [START, *map(int, first), PLUS, *map(int, second), EQUALS]
 
 
-def _numbers(text: str) -> tuple[str, str]:
-    """The two numbers of "34+56", "34 + 56" or "34+56="."""
-    found = re.fullmatch(r"\s*(\d+)\s*\+\s*(\d+)\s*=?\s*", str(text), re.ASCII)
-    if found is None:
-        raise ProgramError(f"addition takes two numbers such as 34+56; found {text!r}")
-    return found[1], found[2]
-
-
-def _number(written: Iterable[int]) -> int:
+def _decode(written: Iterable[int]) -> str:
     """The number whose digits were written from the last to the first."""
-    digits = [str(token) for token in written if token < 10]
-    return int("".join(reversed(digits)) or "0")
-
-
-def _sample(source: random.Random, size: int) -> str:
-    """Two numbers of up to `size` digits; one time in four, all of them nines and zeros."""
-    digits = source.choice(["0123456789"] * 3 + ["09"])
-    lengths = source.randint(1, size), source.randint(1, size)
-    return "+".join("".join(source.choices(digits, k=length)) for length in lengths)
+    return write_number(reversed([token for token in written if token < 10]))

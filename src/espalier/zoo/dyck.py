@@ -21,7 +21,8 @@ from espalier.language import (
     var,
 )
 from espalier.language.validation import check_range
-from espalier.zoo.entry import Entry
+from espalier.language.variables import as_items
+from espalier.zoo.entry import Entry, last_output
 from espalier.zoo.writing import write_once
 
 PAIRS = ("()", "[]", "{}", "<>")
@@ -58,7 +59,7 @@ def dyck(kinds: int = 2, depth: int = 8) -> Entry:
     return Entry(
         program=program,
         encode=lambda text: [start, *map((opening + closing).index, _brackets(text, kinds))],
-        decode=lambda outputs: bool(list(outputs)[-1]),
+        decode=lambda outputs: bool(last_output(outputs)),
         sample=lambda source, size: _sample(source, size, kinds, depth),
         expected=lambda text: _is_balanced(_brackets(text, kinds), depth),
     )
@@ -107,12 +108,17 @@ def _copy_levels(builder: RuleBuilder, depth: int) -> None:
 
 
 def _brackets(text: str | Iterable[str], kinds: int) -> str:
-    brackets = "".join("".join(text).split())
     known = "".join(PAIRS[:kinds])
+    parts = [text] if isinstance(text, str) else as_items(text, f"brackets, as in {known!r},")
+    brackets: list[str] = []
+    for part in parts:
+        if not isinstance(part, str):
+            raise ProgramError(f"{text!r} holds {part!r}; the brackets are {known}")
+        brackets += "".join(part.split())
     for place, symbol in enumerate(brackets):
         if symbol not in known:
             raise ProgramError(f"place {place} holds {symbol!r}; the brackets are {known}")
-    return brackets
+    return "".join(brackets)
 
 
 def _is_balanced(brackets: str, depth: int) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 
 from espalier.errors import ProgramError
 from espalier.language import Program
+from espalier.language.validation import check_range
+from espalier.language.variables import as_integer, as_items
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,14 @@ class Entry:
 
     def samples(self, count: int, *, size: int, seed: int = 0) -> list[Any]:
         """`count` random inputs, of sizes up to `size`, the same for the same seed."""
-        if count < 1 or size < 1:
-            raise ProgramError(f"at least one sample of size 1 is needed; found {count} of {size}")
-        source = random.Random(seed)
+        count, size = check_range("count", count), check_range("size", size)
+        source = random.Random(as_integer(seed, "seed"))
         return [self.sample(source, source.randint(1, size)) for _ in range(count)]
+
+
+def last_output(outputs: Iterable[int]) -> int:
+    """What the last position answers, which has seen the whole input."""
+    found = as_items(outputs, "the outputs")
+    if not found:
+        raise ProgramError("the answer is the last output, and there are none; decode a whole run")
+    return as_integer(found[-1], "the last output")

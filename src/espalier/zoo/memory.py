@@ -129,7 +129,7 @@ def read_cells(size: Size, cells: str | Iterable[int]) -> list[int]:
     numbers = []
     for place, word in enumerate(as_items(words, "the memory")):
         try:
-            number = int(word) if isinstance(word, str) else as_integer(word, "a cell")
+            number = _whole(word)
         except ValueError:
             raise ProgramError(f"cell {place} holds {word!r}, which is no whole number") from None
         if not size.lowest <= number <= size.highest:
@@ -145,6 +145,13 @@ def read_cells(size: Size, cells: str | Iterable[int]) -> list[int]:
     return numbers
 
 
+def _whole(word: object) -> int:
+    """The number written; not all that int() takes is one (1_0), nor all integers (True)."""
+    if isinstance(word, bool) or (isinstance(word, str) and not re.fullmatch("[-+]?[0-9]+", word)):
+        raise ValueError(word)
+    return int(word) if isinstance(word, str) else as_integer(word, "a cell")
+
+
 def encode(size: Size, cells: str | Iterable[int]) -> list[int]:
     """Codes of the cells, empty ones behind."""
     codes = [number - size.lowest for number in read_cells(size, cells)]
@@ -153,7 +160,12 @@ def encode(size: Size, cells: str | Iterable[int]) -> list[int]:
 
 def decode(size: Size, outputs: Iterable[int]) -> list[int]:
     """The numbers in the memory; ProgramError if one left the range."""
-    codes = list(outputs)
+    codes = [as_integer(code, "an output") for code in as_items(outputs, "the outputs")]
+    for cell, code in enumerate(codes):
+        if not 0 <= code <= size.overflown:
+            raise ProgramError(
+                f"output {cell} is {code}; codes of this machine's cells are 0 to {size.overflown}"
+            )
     if size.overflown in codes:
         raise _overflow(size, codes.index(size.overflown))
     return [code + size.lowest for code in codes if code < size.values]

@@ -21,7 +21,7 @@ from espalier.language import (
     var,
 )
 from espalier.language.validation import check_range
-from espalier.zoo.entry import Entry
+from espalier.zoo.entry import Entry, last_output
 from espalier.zoo.writing import write_once
 
 WAITING, PASSED, DONE = range(3)
@@ -39,7 +39,7 @@ def modular(modulus: int = 10) -> Entry:
     return Entry(
         program=program,
         encode=lambda text: [len(symbols) - 1, *map(symbols.index, _checked(text, modulus))],
-        decode=lambda outputs: list(outputs)[-1],
+        decode=last_output,
         sample=lambda source, size: _sample(source, size, modulus),
         expected=lambda text: _value(_checked(text, modulus)) % modulus,
     )

@@ -7,6 +7,7 @@ The last output is the parity of the whole string.
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping
+from dataclasses import replace
 from typing import Any
 
 from espalier.errors import ProgramError
@@ -19,7 +20,9 @@ from espalier.language import (
     v_relative,
     var,
 )
-from espalier.zoo.entry import Entry
+from espalier.language.validation import check_range
+from espalier.language.variables import as_items
+from espalier.zoo.entry import Entry, last_output
 
 START = 2
 
@@ -82,6 +85,7 @@ def sequential_relative() -> Entry:
 
 def sum_modulo(buckets: int = 256) -> Entry:
     """One head averages START over START and the ones: 1 / (ones + 1), which names the count."""
+    buckets = check_range("buckets", buckets)
 
     def step(z: State) -> None:
         ones = round(1 / z["x"]) - 1
@@ -107,26 +111,47 @@ def sum_modulo(buckets: int = 256) -> Entry:
         input_range=3,
         vocabulary=["0", "1", "START"],
     )
-    return _entry(program, prefix=[START], max_layers=1)
+    entry = _entry(program, prefix=[START])
+    return replace(
+        entry,
+        encode=lambda bits: [START, *_counted(bits, buckets)],
+        # Surplus ones become zeros, so that long samples can be counted too.
+        sample=lambda source, size: _with_at_most(buckets - 1, entry.sample(source, size)),
+        max_layers=1,
+    )
 
 
-def _entry(program: Program, *, prefix: list[int], max_layers: int | None = None) -> Entry:
-    def encode(bits: str | Iterable[int]) -> list[int]:
-        return prefix + read_bits(bits)
+def _counted(bits: str | Iterable[int], buckets: int) -> list[int]:
+    """The bits, if there is a bucket for the number of their ones."""
+    found = read_bits(bits)
+    if sum(found) >= buckets:
+        raise ProgramError(
+            f"parity-sum-modulo has {buckets} buckets and counts up to {buckets - 1} ones; found "
+            f'{sum(found)}; load("parity-sum-modulo", buckets={sum(found) + 1})'
+        )
+    return found
 
+
+def _with_at_most(ones: int, bits: str) -> str:
+    return bits.replace("1", "0", max(0, bits.count("1") - ones))
+
+
+def _entry(program: Program, *, prefix: list[int]) -> Entry:
     return Entry(
         program=program,
-        encode=encode,
-        decode=lambda outputs: list(outputs)[-1],
+        encode=lambda bits: prefix + read_bits(bits),
+        decode=last_output,
         sample=lambda source, size: "".join(source.choices("01", k=size)),
         expected=lambda bits: sum(read_bits(bits)) % 2,
-        max_layers=max_layers,
     )
 
 
 def read_bits(bits: str | Iterable[int]) -> list[int]:
     """The bits of "101", "1 0 1" or [1, 0, 1]."""
-    symbols = "".join(bits.split()) if isinstance(bits, str) else [str(bit) for bit in bits]
+    if isinstance(bits, str):
+        symbols = list("".join(bits.split()))
+    else:
+        symbols = [str(bit) for bit in as_items(bits, "the bits, as in '101' or [1, 0, 1],")]
     for place, symbol in enumerate(symbols):
         if symbol not in ("0", "1"):
             raise ProgramError(f"parity takes bits; place {place} of {bits!r} holds {symbol!r}")

@@ -23,6 +23,11 @@ def sequence_entry(
 ) -> Entry:
     """The entry of a translated expression; `expected` sees the symbols of an input."""
 
+    def checked(given: str | Iterable[object]) -> Symbols:
+        found = symbols(given)
+        translation.encode(found)  # refuses what the program does not take
+        return found
+
     def symbols(given: str | Iterable[object]) -> Symbols:
         return _symbols(given, translation)
 
@@ -37,7 +42,7 @@ def sequence_entry(
         encode=lambda given: translation.encode(symbols(given)),
         decode=lambda outputs: answer(translation.decode(outputs)),
         sample=sample,
-        expected=lambda given: expected(symbols(given)),
+        expected=lambda given: expected(checked(given)),
     )
 
 
