@@ -7,7 +7,6 @@ before the next is begun, so that a run that was stopped goes on where it was.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import resource
 import sys
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ConfigError, DataError
 from espalier.language import Program, Run
-from espalier.language.records import to_record
+from espalier.language.records import program_hash
 from espalier.storage import write_frame
 from espalier.zoo import Entry
 
@@ -269,12 +268,6 @@ class _Machine:
         on_cuda = torch.device(device).type == "cuda"
         peak = torch.cuda.max_memory_allocated(device) if on_cuda else resident_bytes()
         return _Answered(dict(zip(job, runs, strict=True)), peak)
-
-
-def program_hash(program: Program) -> str:
-    """A hash of all that a program is."""
-    record = json.dumps(to_record(program), sort_keys=True)
-    return hashlib.sha256(record.encode()).hexdigest()
 
 
 def resident_bytes() -> int:
