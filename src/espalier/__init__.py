@@ -89,7 +89,9 @@ if TYPE_CHECKING:
         program_spec,
     )
     from espalier.learnability import (
+        LocalOptimum,
         MinimalProgram,
+        local_optimum,
         minimal,
     )
     from espalier.nets import (
@@ -144,6 +146,7 @@ _HOMES = {
     "Generation": "espalier.language",
     "InputHessian": "espalier.decomposition",
     "LanguageModel": "espalier.nets",
+    "LocalOptimum": "espalier.learnability",
     "MinimalProgram": "espalier.learnability",
     "ModelError": "espalier.errors",
     "Murdoch": "espalier.decomposition",
@@ -193,6 +196,7 @@ _HOMES = {
     "list_runs": "espalier.training",
     "load_compiled": "espalier.compiler",
     "load_language_model": "espalier.nets",
+    "local_optimum": "espalier.learnability",
     "minimal": "espalier.learnability",
     "pair_scores": "espalier.syntax",
     "pairs_of": "espalier.syntax",
@@ -230,6 +234,7 @@ __all__ = [
     "Generation",
     "InputHessian",
     "LanguageModel",
+    "LocalOptimum",
     "MinimalProgram",
     "ModelError",
     "Murdoch",
@@ -282,6 +287,7 @@ __all__ = [
     "list_runs",
     "load_compiled",
     "load_language_model",
+    "local_optimum",
     "minimal",
     "pair_scores",
     "pairs_of",
