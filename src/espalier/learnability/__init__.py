@@ -3,6 +3,7 @@
 from espalier.learnability.constraints import DroppedConstraint
 from espalier.learnability.minimal import Dropped, MinimalProgram, minimal
 from espalier.learnability.optimum import local_optimum
+from espalier.learnability.traces import Traces, read_traces, record_traces
 from espalier.learnability.verdict import LocalOptimum
 
 __all__ = [
@@ -10,6 +11,9 @@ __all__ = [
     "DroppedConstraint",
     "LocalOptimum",
     "MinimalProgram",
+    "Traces",
     "local_optimum",
     "minimal",
+    "read_traces",
+    "record_traces",
 ]
