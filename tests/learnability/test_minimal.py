@@ -100,14 +100,17 @@ def test_rule_counts_are_the_papers(constraints: bool) -> None:
     assert len(_minimal(addition, sums, constraints=constraints).rules) == 78  # the paper: 884
 
 
-def test_what_went_is_said_with_the_reason() -> None:
+def test_what_went_is_said_with_the_reason(tmp_path) -> None:
     small = _minimal(zoo.load("parity-sequential-relative"), ["1011"], constraints=True)
     (lost,) = small.dropped.constraints
-    assert lost.rule == small.rules[0] or lost.atom not in small.rules[0].antecedent
     assert str(lost) == (
-        "[parity: 0 -> 1 if done = 0, done_left = 1, parity_left = 1] without parity_left = 1: "
+        "parity_left = 1 of [parity: 0 -> 1 if done = 0, done_left = 1, parity_left = 1]: "
         "it never failed where the rest of what the rule keeps held"
     )
+    assert str(small.rules[0]) == "parity: 0 -> 1 if done = 0, done_left = 1"
+    assert small.dropped.to_frame().values.tolist() == [["condition", lost.what, lost.why]]
+    small.dropped.save(tmp_path / "dropped.csv")
+    assert (tmp_path / "dropped.csv").read_text().startswith("kind,what,why\ncondition,")
     assert "1 conditions of rules that were not needed" in str(small)
 
 

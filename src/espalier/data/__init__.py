@@ -1,4 +1,4 @@
-"""Files in, token arrays out: scaffold corpora, WikiText and other text, SCAN, parity, treebanks."""
+"""Files in, token arrays out: scaffold corpora, text, SCAN, parity, treebanks."""
 
 from espalier.data.conllu import treebank
 from espalier.data.parity import BitString, ParitySplit, parity_split

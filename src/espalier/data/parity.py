@@ -8,7 +8,6 @@ apart from each other, so that short strings may be in both.
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Iterator
@@ -86,15 +85,8 @@ def _draw(source: random.Random, each: int, shortest: int, longest: int) -> Iter
 
 def _new(source: random.Random, length: int, ones: int, drawn: set[str]) -> str:
     """A string that was not drawn yet; there is one."""
-    if math.comb(length, ones) <= 2 * len(drawn):
-        places = itertools.combinations(range(length), ones)
-        options = [bits for bits in (_bits(length, place) for place in places) if bits not in drawn]
-        return source.choice(options)
     while True:
-        bits = _bits(length, source.sample(range(length), ones))
+        places = set(source.sample(range(length), ones))
+        bits = "".join("1" if place in places else "0" for place in range(length))
         if bits not in drawn:
             return bits
-
-
-def _bits(length: int, ones: list[int] | tuple[int, ...]) -> str:
-    return "".join("1" if place in ones else "0" for place in range(length))

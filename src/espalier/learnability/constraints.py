@@ -43,11 +43,16 @@ class DroppedConstraint:
             return "it never failed where the rest of what the rule keeps held"
         return "the rule never held with it"
 
-    def __str__(self) -> str:
-        what = str(self.atom)
+    @property
+    def what(self) -> str:
+        """The condition, and the rule it went from."""
+        lost = str(self.atom)
         if self.values is not None:
-            what = f"{self.atom.variable} = " + " or ".join(map(show_value, self.values))
-        return f"[{self.rule}] without {what}: {self.why}"
+            lost = f"{self.atom.variable} = " + " or ".join(map(show_value, self.values))
+        return f"{lost} of [{self.rule}]"
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
 
 
 def loosen(

@@ -12,15 +12,21 @@ interpreter raises where it happens, and weights would write both values.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from espalier.language import ByInput, ByPosition, Constant, Program, Rule, RuleSet
 from espalier.language.conflicts import find_conflict
 from espalier.language.validation import Initial
 from espalier.learnability.assignments import mlp_inputs, run_layers, training_set
 from espalier.learnability.constraints import DroppedConstraint, loosen
+from espalier.storage import write_frame
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,20 @@ class Dropped:
         )
         named = [f"{count:,} {what}" for count, what in parts if count]
         return "dropped " + (", ".join(named) if named else "nothing")
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row for everything dropped: its kind, what it was, and why it went."""
+        import pandas as pd
+
+        rows = [("rule", str(rule), "it never held") for rule in self.rules]
+        rows += [("condition", one.what, one.why) for one in self.constraints]
+        rows += [("token", str(token), "it was never seen") for token in self.tokens]
+        rows += [("position", str(place), "it was never seen") for place in self.positions]
+        return pd.DataFrame(rows, columns=["kind", "what", "why"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as .csv, .parquet or .json."""
+        write_frame(path, self.to_frame())
 
 
 @dataclass(frozen=True)
