@@ -2,13 +2,15 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import espalier as es
 import reference
 from espalier import zoo
-from espalier.language import Atom, Rule, program_spec, var
+from espalier.language import Atom, Rule, program_spec, v_relative, var
 from mlp_inputs import seen_by_mlp
+from rule_sets import rule_sets
 from strategies import Case, cases
 
 
@@ -34,7 +36,8 @@ def holds_somewhere(rule: Rule, case: Case) -> bool:
     )
 
 
-@given(cases(strict=True))
+@given(st.one_of(cases(strict=True), rule_sets()))
+@settings(max_examples=300)
 def test_with_constraints_it_is_definition_1_and_does_the_same(case: Case) -> None:
     """By brute force: every rule, condition and value is taken away, and some output changes."""
     small = es.minimal(case.program, case.batch, constraints=True, max_layers=case.max_layers)
@@ -134,6 +137,29 @@ def test_two_rules_that_hold_together_on_other_inputs_are_named_and_raised() -> 
     assert more.clash is None
     with pytest.raises(es.ProgramError, match="2 rules of 'y' hold together"):
         es.interpret(small, [1, 1], max_layers=1)
+
+
+def test_a_condition_that_keeps_a_rule_from_reading_a_null_stays() -> None:
+    """Without `first = 0`, the first position would read `left`, which is null there."""
+    program = program_spec(
+        variables={
+            "x": var(2, input_init_fn=lambda token: token),
+            "first": var(2, position_init_fn=lambda position: position == 0),
+            "y": var(2),
+        },
+        heads={"left": v_relative("x", -1)},
+        rules=[Rule({"first": 0, "left": 1}, "y", 0, 1)],
+        output_name="y",
+        input_range=2,
+        position_range=9,
+    )
+    small = es.minimal(program, [[1, 1, 0, 0]], constraints=True, max_layers=1)
+    assert not small.dropped.constraints
+    runs = es.interpret_many(program, [[1, 1, 0, 0]], max_layers=1)
+    assert es.interpret_many(small, [[1, 1, 0, 0]], max_layers=1) == runs
+    # To the weights null satisfies nothing, so they would not need the condition.
+    verdict = es.local_optimum(program, [[1, 1, 0, 0]], max_layers=1)
+    assert [str(atom) for _, atom in verdict.removable] == ["first = 0"]
 
 
 def test_conditions_are_tried_from_the_last_to_the_first() -> None:

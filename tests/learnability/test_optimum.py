@@ -1,45 +1,20 @@
 """Derivatives against the loss itself, and the paper's theorems where they are true."""
 
-import itertools
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import espalier as es
 import reference
-from dice import Dice
 from espalier import zoo
 from espalier.language import Categorical, Program, Rule, program_spec, var
 from espalier.learnability.parameters import rule_parameters
-from functions import Access
 from landscape import Landscape, distinct
 from mlp_inputs import seen_by_mlp
-from strategies import Case, Table, cases, exclusive, programs, random_rule
+from rule_sets import rule_sets
+from strategies import Case, cases, programs
 
 SMALL, TINY = 2.0**-6, 2.0**-20
-
-
-@st.composite
-def rule_sets(draw) -> Case:
-    """Rules over categorical variables without heads, and some of all assignments as tokens."""
-    dice = Dice(draw)
-    sizes = [dice.number(2, 3) for _ in range(dice.number(2, 3))]
-    every = list(itertools.product(*map(range, sizes)))
-    data = dice.some(every, least=1, most=8)
-    variables = {
-        f"v{k}": var(size, input_init_fn=Table(tuple(here[k] for here in data)))
-        for k, size in enumerate(sizes)
-    }
-    rules: list[Rule] = []
-    for _ in range(dice.number(1, 4)):
-        rule = random_rule(dice, Access(variables, list(variables), list(variables)))
-        if all(exclusive(rule, other) for other in rules):
-            rules.append(rule)
-    program = program_spec(
-        variables=variables, rules=rules, output_name="v0", input_range=len(data)
-    )
-    return Case(program, [list(range(len(data)))], 1)
 
 
 def landscape(case: Case, alpha: float, *, square: bool = False) -> Landscape:
