@@ -19,7 +19,7 @@ def espalier(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
 def test_help_names_every_command() -> None:
     found = espalier("--help")
     assert found.returncode == 0
-    for command in ("programs", "run", "trace", "compile", "verify", "demo", "doctor"):
+    for command in ("programs", "run", "trace", "compile", "verify", "minimal", "demo", "doctor"):
         assert re.search(rf"\b{command}\b", found.stdout)
 
 

@@ -7,7 +7,7 @@ import sys
 
 from cyclopts import App
 
-from espalier.commands import decomposition, programs, syntax, training
+from espalier.commands import decomposition, learnability, programs, syntax, training
 from espalier.commands.demo import demo_command
 from espalier.commands.doctor import doctor_command
 from espalier.commands.reproduce import reproduce_command
@@ -27,6 +27,7 @@ app.command(programs.run_command, name="run")
 app.command(programs.trace_command, name="trace")
 app.command(programs.compile_command, name="compile")
 app.command(programs.verify_command, name="verify")
+learnability.register(app)
 app.command(scan_command, name="scan")
 app.command(demo_command, name="demo")
 app.command(doctor_command, name="doctor")

@@ -1,13 +1,15 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 
+from espalier.errors import ProgramError
 from espalier.interpreter import interpret, tables
 from espalier.interpreter.batch import NULL
 from espalier.interpreter.tables import NO_RULE, UNDEFINED, tabulate
-from espalier.language import Program, Rule, program_spec, var
+from espalier.language import Atom, Program, Rule, RuleSet, program_spec, var
 from reference import assignments, holds, undefined_reads
 from strategies import programs
 
@@ -79,3 +81,18 @@ def test_assignments_far_apart_are_never_taken_for_each_other(base):
         input_range=2,
     )
     assert interpret(program, [0, 1], max_layers=1).outputs == [1, 0]
+
+
+def test_rules_over_the_same_variables_that_hold_together_are_met() -> None:
+    """`program_spec` refuses such rules, but a loosened program may have them."""
+    program = program_spec(
+        variables={"x": var(3, input_init_fn=lambda token: token), "y": var(3)},
+        rules=[],
+        output_name="y",
+        input_range=3,
+    )
+    rules = [Rule([Atom("x", (0, 1))], "y", 0, 1), Rule([Atom("x", (1, 2))], "y", 0, 2)]
+    clashing = replace(program, rules=RuleSet(rules))
+    assert interpret(clashing, [0, 2], max_layers=1).outputs == [1, 2]
+    with pytest.raises(ProgramError, match="2 rules of 'y' hold together"):
+        interpret(clashing, [1], max_layers=1)

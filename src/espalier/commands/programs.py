@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from espalier.commands.show import console, show_pairs, show_table, show_trace
-from espalier.commands.targets import load_target, with_writing
+from espalier.commands.targets import load_target, tokens_read, with_writing
 from espalier.errors import FileError
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def trace_command(
 
     entry = load_target(target)
     layers = entry.max_layers if max_layers is None else max_layers
-    read = _read(entry, [" ".join(tokens)], layers)[0]
+    read = tokens_read(entry, [" ".join(tokens)], layers)[0]
     found = interpret(entry.program, read, max_layers=layers)
     written = [path for path in (html, output) if path is not None]
     for path in written:
@@ -110,15 +109,6 @@ def trace_command(
         console().print(f"wrote {path}", highlight=False)
     if not written:
         show_trace(found)
-
-
-def _read(entry: Entry, inputs: list[Any], max_layers: int | None) -> list[Sequence[int]]:
-    """The tokens that a program reads: its input, and what it writes after that."""
-    if entry.writing is None:
-        return [entry.encode(given) for given in inputs]
-    from espalier.generation import ask
-
-    return [answer.read for answer in ask(entry, inputs, max_layers=max_layers)]
 
 
 def _write_trace(trace: Trace, path: Path, *, as_page: bool) -> None:
@@ -197,7 +187,7 @@ def verify_command(
     model = _model(target, entry, dtype)
     layers = entry.max_layers if max_layers is None else max_layers
     inputs = entry.samples(cases, size=size, seed=seed)
-    batch = _read(entry, inputs, layers)
+    batch = tokens_read(entry, inputs, layers)
     found = verify(entry.program, batch, model=model, max_layers=layers)
     console().print(str(found), highlight=False)
     wrong = 0

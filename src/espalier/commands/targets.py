@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,6 +98,15 @@ def with_writing(entry: Entry, max_tokens: int | None, stop: str | None) -> Entr
         entry,
         writing=Writing(end, limit if max_tokens is None else lambda prompt: max_tokens),
     )
+
+
+def tokens_read(entry: Entry, inputs: list[Any], max_layers: int | None) -> list[Sequence[int]]:
+    """The tokens that a program reads: its input, and what it writes after that."""
+    if entry.writing is None:
+        return [entry.encode(given) for given in inputs]
+    from espalier.generation import ask
+
+    return [answer.read for answer in ask(entry, inputs, max_layers=max_layers)]
 
 
 def _words(program: Program, tokens: str | Iterable[Any]) -> list[Any]:

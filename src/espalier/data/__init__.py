@@ -1,6 +1,7 @@
-"""Files in, token arrays out: scaffold corpora, WikiText and other text, SCAN, treebanks."""
+"""Files in, token arrays out: scaffold corpora, text, SCAN, parity, treebanks."""
 
 from espalier.data.conllu import treebank
+from espalier.data.parity import BitString, ParitySplit, parity_split
 from espalier.data.scaffold import (
     ScaffoldConfig,
     ScaffoldCorpus,
@@ -14,6 +15,8 @@ from espalier.data.text import TextCorpus, text_corpus
 from espalier.data.treebank import Treebank
 
 __all__ = [
+    "BitString",
+    "ParitySplit",
     "ScaffoldConfig",
     "ScaffoldCorpus",
     "ScaffoldCounts",
@@ -23,6 +26,7 @@ __all__ = [
     "count_scaffolds",
     "fetch",
     "generate_examples",
+    "parity_split",
     "rule_frequency_grid",
     "scaffold_corpus",
     "scan_split",

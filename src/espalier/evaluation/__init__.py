@@ -4,7 +4,6 @@ from espalier.evaluation.engines import (
     Compiled,
     Engine,
     Interpreter,
-    program_hash,
     resident_bytes,
 )
 from espalier.evaluation.evaluate import Case, Progress, evaluate
@@ -18,6 +17,5 @@ __all__ = [
     "Interpreter",
     "Progress",
     "evaluate",
-    "program_hash",
     "resident_bytes",
 ]

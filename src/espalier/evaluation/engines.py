@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import multiprocessing
 import os
 import resource
@@ -16,7 +14,7 @@ from typing import Any
 
 from espalier.errors import ConfigError
 from espalier.language import Program, Run
-from espalier.language.records import to_record
+from espalier.language.records import program_hash
 
 # Examples answered between two saves, by each process.
 CHUNK = 512
@@ -117,12 +115,6 @@ class _Machine:
         on_cuda = torch.device(device).type == "cuda"
         peak = torch.cuda.max_memory_allocated(device) if on_cuda else resident_bytes()
         return Answered(dict(zip(job, runs, strict=True)), peak)
-
-
-def program_hash(program: Program) -> str:
-    """A hash of all that a program is."""
-    record = json.dumps(to_record(program), sort_keys=True)
-    return hashlib.sha256(record.encode()).hexdigest()
 
 
 def resident_bytes() -> int:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ConfigError, DataError
-from espalier.evaluation.engines import Compiled, Engine, Interpreter, answers, program_hash
+from espalier.evaluation.engines import Compiled, Engine, Interpreter, answers
 from espalier.evaluation.result import Evaluation, Row
 from espalier.language import Program, Run
+from espalier.language.records import program_hash
 from espalier.zoo import Entry
 
 if TYPE_CHECKING:

@@ -103,7 +103,7 @@ class Machine:
 
     def _update(self, state: State) -> State:
         specs = self.program.specs
-        codes = {name: _codes(specs[name], column) for name, column in state.columns.items()}
+        codes = {name: codes_of(specs[name], column) for name, column in state.columns.items()}
         nulls = {name: found < 0 for name, found in codes.items() if name in self.program.heads}
         nulls = {name: mask for name, mask in nulls.items() if mask.any()}
         # Any code will do where a variable is null: what was found there does not count.
@@ -202,7 +202,7 @@ def _nulls(spec: Variable, size: int) -> Column:
     return np.full(size, NULL, dtype=np.int64)
 
 
-def _codes(spec: Variable, column: Column) -> Ints:
+def codes_of(spec: Variable, column: Column) -> Ints:
     """What rules see: codes, -1 for null, and a number's bucket."""
     if not isinstance(spec, Numerical):
         return column.astype(np.int64, copy=False)

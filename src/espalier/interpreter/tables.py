@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from espalier.interpreter.batch import NULL, Ints, Mask
-from espalier.language import Program, Rule, Variable
+from espalier.language import Program, Rule, Value, Variable
 
 # What a table answers beside a new code (>= 0) and NULL (-1).
 UNDEFINED = -2  # a rule holds but for variables that are null here
@@ -124,8 +124,27 @@ def tabulate(program: Program) -> dict[str, list[RuleTable]]:
         groups[rule.output, tuple(names)][number] = rule
     tables: dict[str, list[RuleTable]] = defaultdict(list)
     for (output, over), rules in groups.items():
-        tables[output].append(_table(output, over, rules, program.specs))
+        for part in _parts(rules, over):
+            tables[output].append(_table(output, over, part, program.specs))
     return dict(tables)
+
+
+def _parts(rules: dict[int, Rule], names: tuple[str, ...]) -> list[dict[int, Rule]]:
+    """The rules, in several parts where some could hold together: a table answers but once.
+
+    Only programs that were loosened have such rules; the machine meets them and raises.
+    """
+    parts: list[tuple[dict[int, Rule], set[tuple[Value, ...]]]] = []
+    for number, rule in rules.items():
+        allowed = {atom.variable: atom.values for atom in rule.antecedent}
+        keys = set(itertools.product(*(allowed[name] for name in names)))
+        part = next((part for part in parts if part[1].isdisjoint(keys)), None)
+        if part is None:
+            part = ({}, set())
+            parts.append(part)
+        part[0][number] = rule
+        part[1].update(keys)
+    return [part for part, _ in parts]
 
 
 def _table(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,6 +52,12 @@ def to_record(program: Program) -> Record:
         "vocabulary": program.vocabulary,
         "causal": program.causal,
     }
+
+
+def program_hash(program: Program) -> str:
+    """A hash of all that a program is."""
+    record = json.dumps(to_record(program), sort_keys=True)
+    return hashlib.sha256(record.encode()).hexdigest()
 
 
 def from_record(record: Mapping[str, Any]) -> Program:

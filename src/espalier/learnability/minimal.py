@@ -1,44 +1,69 @@
 """The minimal version of a program with respect to a set of inputs (the paper's Appendix C.2).
 
 What running the program on the inputs never needed is taken away: rules that held at no position
-of any layer, and the first values of tokens and positions that were never seen. What is left is a
-program again, and whether it still works on other inputs is the question.
+of any layer, and the first values of tokens and positions that were never seen; on request also
+single conditions of the rules that stay, which is the whole of Definition 1 (B.3). What is left is
+a program again, and whether it still works on other inputs is the question.
 
-Left out: the second half of the paper's Definition 1, which also removes single conditions from
-the rules that stay.
+With fewer conditions, two rules of one variable may hold together on other inputs. Definition 1 is
+about the inputs given, so that is allowed: `MinimalProgram.clash` names two such rules, the
+interpreter raises where it happens, and weights would write both values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from espalier.errors import ProgramError
-from espalier.interpreter.interpret import chunks
-from espalier.interpreter.machine import Machine
 from espalier.language import ByInput, ByPosition, Constant, Program, Rule, RuleSet
-from espalier.language.program import check_batch, check_layers
+from espalier.language.conflicts import find_conflict
 from espalier.language.validation import Initial
+from espalier.learnability.assignments import mlp_inputs, run_layers, training_set
+from espalier.learnability.constraints import DroppedConstraint, loosen
+from espalier.storage import write_frame
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """What a minimal version lacks: rules that never held, tokens and positions never seen."""
+    """What a minimal version lacks: rules that never held, tokens and positions never seen.
+
+    `constraints` are the conditions that went from rules that stay, each with the reason why.
+    """
 
     rules: tuple[Rule, ...]
     tokens: tuple[int, ...]
     positions: tuple[int, ...]
+    constraints: tuple[DroppedConstraint, ...] = ()
 
     def __str__(self) -> str:
         parts = (
             (len(self.rules), "rules that never held"),
+            (len(self.constraints), "conditions of rules that were not needed"),
             (len(self.tokens), "tokens never seen"),
             (len(self.positions), "positions never seen"),
         )
         named = [f"{count:,} {what}" for count, what in parts if count]
         return "dropped " + (", ".join(named) if named else "nothing")
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row for everything dropped: its kind, what it was, and why it went."""
+        import pandas as pd
+
+        rows = [("rule", str(rule), "it never held") for rule in self.rules]
+        rows += [("condition", one.what, one.why) for one in self.constraints]
+        rows += [("token", str(token), "it was never seen") for token in self.tokens]
+        rows += [("position", str(place), "it was never seen") for place in self.positions]
+        return pd.DataFrame(rows, columns=["kind", "what", "why"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as .csv, .parquet or .json."""
+        write_frame(path, self.to_frame())
 
 
 @dataclass(frozen=True)
@@ -47,49 +72,56 @@ class MinimalProgram(Program):
 
     dropped: Dropped = field(default=Dropped((), (), ()), kw_only=True)
 
+    @cached_property
+    def clash(self) -> tuple[Rule, Rule] | None:
+        """Two rules that can hold together on inputs it is not minimal for, or None."""
+        return find_conflict(self.rules)
+
     def __str__(self) -> str:
-        return f"{super().__str__()}\n  {self.dropped}"
+        lines = [super().__str__(), f"  {self.dropped}"]
+        if self.clash is not None:
+            one, other = self.clash
+            lines.append(f"  on other inputs two rules can hold together: [{one}] and [{other}]")
+        return "\n".join(lines)
 
 
 def minimal(
-    program: Program, inputs: Iterable[Iterable[object]], *, max_layers: int | None = None
+    program: Program,
+    inputs: Iterable[Iterable[object]],
+    *,
+    constraints: bool = False,
+    max_layers: int | None = None,
 ) -> MinimalProgram:
     """`program` without the rules and first values that running it on `inputs` never needs.
 
-    On those inputs it does exactly what `program` does. `max_layers` stops a program that does
-    not halt by itself.
+    With `constraints`, rules lose the conditions that are not needed either (Definition 1). On
+    those inputs it does exactly what `program` does. `max_layers` stops a program that does not
+    halt by itself.
     """
-    max_layers = check_layers(program, max_layers)
-    sequences = check_batch(program, inputs)
-    if not sequences:
-        raise ProgramError("a minimal version needs at least one input; found none")
-    kept = satisfied_rules(program, sequences, max_layers=max_layers)
+    sequences, max_layers = training_set(program, inputs, max_layers)
+    lost: list[DroppedConstraint] = []
+    if constraints:
+        assignments, held = mlp_inputs(program, sequences, max_layers=max_layers)
+        kept = [rule for rule, holds in zip(program.rules, held, strict=True) if holds]
+        kept, lost = loosen(kept, assignments)
+    else:
+        held = run_layers(program, sequences, max_layers=max_layers)
+        kept = [rule for rule, holds in zip(program.rules, held, strict=True) if holds]
     seen = {token for sequence in sequences for token in sequence}
     longest = max(map(len, sequences))
     dropped = Dropped(
-        tuple(rule for rule, held in zip(program.rules, kept, strict=True) if not held),
+        tuple(rule for rule, holds in zip(program.rules, held, strict=True) if not holds),
         tuple(token for token in range(program.input_range) if token not in seen),
         tuple(range(longest, program.position_range or longest)),
+        tuple(lost),
     )
     smaller = {
-        "rules": RuleSet(rule for rule, held in zip(program.rules, kept, strict=True) if held),
+        "rules": RuleSet(kept),
         "initial": _restrict(program, seen, longest),
         "dropped": dropped,
     }
     same = {f.name: getattr(program, f.name) for f in fields(Program)}
     return MinimalProgram(**(same | smaller))
-
-
-def satisfied_rules(
-    program: Program, sequences: Sequence[Sequence[int]], *, max_layers: int | None
-) -> list[bool]:
-    """For each rule, whether it holds at some position of some layer while running `sequences`."""
-    machine = Machine(program, record_rules=True)
-    for numbers in chunks(sequences):
-        first = machine.start([sequences[n] for n in numbers], np.asarray(numbers))
-        machine.run(first, max_layers=max_layers)
-    assert machine.satisfied is not None
-    return [bool(held) for held in machine.satisfied]
 
 
 def _restrict(program: Program, seen: set[int], longest: int) -> Mapping[str, Initial]:

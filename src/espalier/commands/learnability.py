@@ -1,0 +1,187 @@
+"""Commands that ask what a training set says about a program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from espalier.commands.show import console, show_pairs
+from espalier.commands.targets import load_target, tokens_read
+from espalier.errors import DataError, FileError
+
+if TYPE_CHECKING:
+    from espalier.language import Rule
+    from espalier.zoo import Entry
+
+Target = Annotated[str, Parameter(help="A zoo name, FILE.safetensors, or FILE.py:NAME.")]
+Inputs = Annotated[str, Parameter(help="The training set, an input an argument.")]
+Layers = Annotated[int | None, Parameter(help="Stop after this many layers.")]
+Table = Annotated[Path | None, Parameter(name=["--output", "-o"])]
+
+# Dropped conditions that are printed.
+SHOWN = 10
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TrainingSet:
+    """Where the training set comes from, if it is not given as arguments."""
+
+    file: Path | None = None
+    "Read the inputs from this file, one a line."
+    cases: int = 200
+    "Without arguments or a file, draw so many random inputs."
+    size: int = 20
+    "How large a random input may be."
+    seed: int = 0
+    "The seed of random inputs."
+
+
+DRAWN = TrainingSet()
+
+
+def minimal_command(
+    target: Target,
+    *inputs: Inputs,
+    constraints: bool = False,
+    training: TrainingSet = DRAWN,
+    output: Table = None,
+    max_layers: Layers = None,
+) -> None:
+    """Say what a training set needs of a program, and what it does not (the paper's C.2).
+
+    Parameters
+    ----------
+    constraints
+        Let single conditions of rules go too (the whole of Definition 1).
+    output
+        Write everything that was dropped as .csv, .parquet or .json.
+    """
+    from espalier.learnability import minimal
+
+    entry, layers = _entry(target, max_layers)
+    batch = _batch(entry, inputs, training, layers)
+    small = minimal(entry.program, batch, constraints=constraints, max_layers=layers)
+    lost = small.dropped
+    show_pairs(
+        {
+            "inputs": f"{len(batch):,}",
+            "rules": f"{len(small.rules):,} of {len(entry.program.rules):,}",
+            "dropped": str(lost).removeprefix("dropped "),
+            "two rules can meet": _meeting(small.clash),
+        }
+    )
+    for one in lost.constraints[:SHOWN]:
+        console().print(f"  {one}", highlight=False, markup=False)
+    if len(lost.constraints) > SHOWN:
+        console().print(f"  ... and {len(lost.constraints) - SHOWN:,} more")
+    if output is not None:
+        lost.save(output)
+        console().print(f"wrote {output}", highlight=False)
+
+
+def _meeting(clash: tuple[Rule, Rule] | None) -> str:
+    return "no" if clash is None else f"on other inputs: [{clash[0]}] and [{clash[1]}]"
+
+
+def optimum_command(
+    target: Target,
+    *inputs: Inputs,
+    alpha: float = 0.5,
+    penalty: Literal["l1", "l2"] = "l1",
+    reduce: Literal["nothing", "rules", "constraints"] = "nothing",
+    training: TrainingSet = DRAWN,
+    output: Table = None,
+    max_layers: Layers = None,
+) -> None:
+    """Say whether the compiled MLP is a local optimum of the regularised loss (Appendix B).
+
+    Exits 1 if it is not.
+
+    Parameters
+    ----------
+    alpha
+        The weight of the penalty; the theorems are for less than 1.
+    reduce
+        Look at the minimal version: without the rules, or also the conditions, not needed.
+    output
+        Write every parameter's derivatives as .csv, .parquet or .json.
+    """
+    from espalier.learnability import local_optimum, minimal
+
+    entry, layers = _entry(target, max_layers)
+    batch = _batch(entry, inputs, training, layers)
+    program = entry.program
+    if reduce != "nothing":
+        every = reduce == "constraints"
+        program = minimal(program, batch, constraints=every, max_layers=layers)
+    found = local_optimum(program, batch, alpha=alpha, penalty=penalty, max_layers=layers)
+    console().print(str(found), highlight=False, markup=False)
+    if output is not None:
+        found.save(output)
+        console().print(f"wrote {output}", highlight=False)
+    if not found.holds:
+        sys.exit(1)
+
+
+def traces_command(
+    target: Target,
+    *inputs: Inputs,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    distinct: bool = False,
+    vectors: bool = False,
+    training: TrainingSet = DRAWN,
+    max_layers: Layers = None,
+) -> None:
+    """Write what goes into every sub-layer and what comes out, over a training set, as Parquet.
+
+    Parameters
+    ----------
+    distinct
+        Keep the first of equal rows.
+    vectors
+        Write the residual stream beside the variables.
+    """
+    from espalier.learnability import record_traces
+
+    entry, layers = _entry(target, max_layers)
+    batch = _batch(entry, inputs, training, layers)
+    found = record_traces(
+        entry.program, batch, out=output, distinct=distinct, vectors=vectors, max_layers=layers
+    )
+    console().print(f"wrote {found}", highlight=False)
+
+
+def register(app: App) -> None:
+    """Add the commands to the command line."""
+    app.command(minimal_command, name="minimal")
+    app.command(optimum_command, name="optimum")
+    app.command(traces_command, name="traces")
+
+
+def _entry(target: str, max_layers: int | None) -> tuple[Entry, int | None]:
+    entry = load_target(target)
+    return entry, entry.max_layers if max_layers is None else max_layers
+
+
+def _batch(
+    entry: Entry, inputs: Sequence[str], training: TrainingSet, layers: int | None
+) -> list[Sequence[int]]:
+    """The tokens of the training set, with what a program that writes wrote after its input."""
+    if inputs and training.file is not None:
+        raise DataError("the training set is given twice, as arguments and by --file; give one")
+    given = list(inputs)
+    if training.file is not None:
+        if not training.file.is_file():
+            raise FileError(f"there is no file {training.file}")
+        given = training.file.read_text(encoding="utf-8").splitlines()
+        if not given:
+            raise DataError(f"{training.file} is empty; give it one input a line")
+    if not given:
+        given = entry.samples(training.cases, size=training.size, seed=training.seed)
+    return tokens_read(entry, given, layers)

@@ -1,0 +1,231 @@
+"""Traces of a training set, as supervision: what goes into every sub-layer and what comes out.
+
+They are written a part at a time, so that they need not fit into memory, and carry the hash of
+their program: a file of another program is refused. A training set has few distinct traces, and
+`distinct` keeps the first of equal rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from espalier.errors import FileError, ProgramError, nearest
+from espalier.interpreter.batch import Column, Ints, State
+from espalier.interpreter.trace import Sublayer
+from espalier.language import Numerical, Program
+from espalier.language.records import program_hash
+from espalier.learnability.assignments import Distinct, Layer, run_layers, training_set
+from espalier.learnability.trace_tables import SIDES, SUBLAYERS, Side, TraceTables, columns_of
+from espalier.storage import atomic_path
+from espalier.version import __version__
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from torch import Tensor
+
+KEY = b"espalier"
+# Rows that are written together.
+ROWS = 1 << 16
+
+
+@dataclass(frozen=True, repr=False)
+class Traces:
+    """Rows of (input, output) of sub-layers: in memory, or in a file that is read when needed."""
+
+    program: Program
+    source: Path | pyarrow.Table = field(repr=False)
+    rows: int
+    distinct: bool
+
+    def __len__(self) -> int:
+        return self.rows
+
+    @cached_property
+    def table(self) -> pyarrow.Table:
+        """All rows."""
+        return self.source if not isinstance(self.source, Path) else _read(self.source)
+
+    def parts(self) -> Iterator[Traces]:
+        """The rows a part at a time, so that a long file need not fit into memory."""
+        if not isinstance(self.source, Path):
+            yield self
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.source) as file:
+            for number in range(file.num_row_groups):
+                part: pa.Table = file.read_row_group(number)
+                yield Traces(self.program, part, part.num_rows, self.distinct)
+
+    def states(self, side: Side, sublayer: Sublayer = "mlp") -> dict[str, Column]:
+        """Every variable before or after a sub-layer: codes (-1 is null) or reals (NaN is)."""
+        if side not in SIDES:
+            raise ProgramError(f"a sub-layer has sides; {side!r} is none: {nearest(side, SIDES)}")
+        return columns_of(self.program, self._of(sublayer), side)
+
+    def vectors(self, sublayer: Sublayer = "mlp") -> tuple[Tensor, Tensor]:
+        """What a compiled model should hold before and after a sub-layer, a row a trace."""
+        from espalier.compiler.encoding import encode
+        from espalier.compiler.layout import lay_out
+
+        layout = lay_out(self.program)
+        before, after = (encode(layout, self.states(side, sublayer)) for side in SIDES)
+        return before, after
+
+    def _of(self, sublayer: Sublayer) -> pyarrow.Table:
+        import pyarrow.compute as pc
+
+        if sublayer not in SUBLAYERS:
+            raise ProgramError(f"{sublayer!r} is no sub-layer; {nearest(sublayer, SUBLAYERS)}")
+        return self.table.filter(pc.equal(self.table["sublayer"], sublayer))
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a trace: sub-layer, where it was seen, and every variable before and after."""
+        return self.table.to_pandas()
+
+    def __str__(self) -> str:
+        kind = "distinct traces" if self.distinct else "traces"
+        place = f" in {self.source}" if isinstance(self.source, Path) else ""
+        return f"{self.rows:,} {kind} of {len(self.program.specs)} variables{place}"
+
+    __repr__ = __str__
+
+
+def record_traces(
+    program: Program,
+    inputs: Iterable[Iterable[object]],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    distinct: bool = False,
+    vectors: bool = False,
+    max_layers: int | None = None,
+) -> Traces:
+    """Run `program` on `inputs` and keep what goes into every sub-layer and what comes out of it.
+
+    With `out`, rows go to that Parquet file as they come, which appears whole or not at all.
+    `distinct` keeps the first of equal rows, and `vectors` also writes the residual stream.
+    """
+    path = None if out is None else Path(out)
+    if path is not None and path.suffix.lower() != ".parquet":
+        raise FileError(f"traces are written as Parquet; give {path} the suffix .parquet")
+    sequences, max_layers = training_set(program, inputs, max_layers)
+    described = {
+        "program_sha256": program_hash(program),
+        "distinct": distinct,
+        "inputs": len(sequences),
+        "max_layers": max_layers,
+        "version": __version__,
+    }
+    metadata = {KEY: json.dumps(described).encode()}
+    tables = TraceTables(program, vectors=vectors, metadata=metadata)
+    recorder = _Recorder(program, tables, distinct=distinct)
+
+    def run(write: Callable[[pyarrow.Table], None]) -> int:
+        recorder.write = write
+        run_layers(program, sequences, max_layers=max_layers, see=recorder)
+        return recorder.finish()
+
+    if path is not None:
+        return Traces(program, path, _write(path, tables.schema, run), distinct)
+    found: list[pyarrow.Table] = []
+    rows = run(found.append)
+    return Traces(program, _join(found, tables.schema), rows, distinct)
+
+
+def read_traces(path: str | os.PathLike[str], program: Program) -> Traces:
+    """The traces in a file that `record_traces` wrote of this very program."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = Path(path)
+    if not file.is_file():
+        raise FileError(f"there is no file {file}")
+    try:
+        with pq.ParquetFile(file) as opened:
+            described = json.loads((opened.schema_arrow.metadata or {})[KEY])
+            rows = opened.metadata.num_rows
+    except pa.ArrowInvalid as error:
+        raise FileError(f"{file} is not a Parquet file: {error}") from None
+    except (KeyError, ValueError):
+        raise FileError(f"{file} holds no traces; record_traces writes them") from None
+    if described.get("program_sha256") != program_hash(program):
+        raise FileError(
+            f"the traces in {file} are of another program; record them again from this one"
+        )
+    return Traces(program, file, rows, described["distinct"])
+
+
+class _Recorder:
+    """Sees layers, and writes their rows once there are enough of them."""
+
+    def __init__(self, program: Program, tables: TraceTables, *, distinct: bool) -> None:
+        self.write: Callable[[pyarrow.Table], None]
+        self._tables, self._names = tables, list(program.specs)
+        sizes = [
+            None if isinstance(spec, Numerical) else len(spec.values)
+            for spec in program.specs.values()
+        ]
+        # What comes out of a head depends on other positions too.
+        self._seen = {"attention": Distinct(sizes * 2), "mlp": Distinct(sizes)} if distinct else {}
+        self._held: list[Any] = []
+        self._held_rows = self._rows = 0
+
+    def __call__(self, layer: Layer) -> None:
+        self._add("attention", layer.before, layer.attended, np.flatnonzero(layer.awake))
+        self._add("mlp", layer.attended, layer.updated, np.flatnonzero(layer.awake))
+
+    def _add(self, sublayer: Sublayer, before: State, after: State, entries: Ints) -> None:
+        if self._seen:
+            states = (before, after) if sublayer == "attention" else (before,)
+            columns = [state.columns[name][entries] for state in states for name in self._names]
+            entries = entries[self._seen[sublayer].fresh(columns)]
+        if len(entries):
+            self._held.append(self._tables.rows(sublayer, before, after, entries))
+            self._held_rows += len(entries)
+        if self._held_rows >= ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        self.write(_join(self._held, self._tables.schema))
+        self._rows += self._held_rows
+        self._held, self._held_rows = [], 0
+
+    def finish(self) -> int:
+        """Write what is left; how many rows there are in all."""
+        if self._held:
+            self._flush()
+        return self._rows
+
+
+def _join(parts: Sequence[Any], schema: pyarrow.Schema) -> pyarrow.Table:
+    import pyarrow as pa
+
+    tables = [
+        part if isinstance(part, pa.Table) else pa.Table.from_batches([part]) for part in parts
+    ]
+    return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
+
+
+def _write(
+    path: Path, schema: pyarrow.Schema, run: Callable[[Callable[[pyarrow.Table], None]], int]
+) -> int:
+    import pyarrow.parquet as pq
+
+    with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+        return run(writer.write_table)
+
+
+def _read(path: Path) -> pyarrow.Table:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path)
