@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,9 +14,9 @@ from espalier.data.treebank import Parsed
 from espalier.decomposition.allocations import Allocation
 from espalier.decomposition.decompose import decompose_many
 from espalier.decomposition.dependence import Dependence, Space, depend
+from espalier.decomposition.saving import save
 from espalier.errors import DataError
 from espalier.nets.lstm import LanguageModel
-from espalier.storage import write_frame, write_text
 
 if TYPE_CHECKING:
     import pandas
@@ -81,13 +80,7 @@ class PairMatrix:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a table (.csv, .parquet, .json), a figure (.png, .svg, .pdf) or a page (.html)."""
-        match Path(path).suffix.lower():
-            case ".html" | ".htm":
-                write_text(path, self.to_html())
-            case ".png" | ".svg" | ".pdf":
-                import_module("espalier.plots").save_figure(self.plot(), path)
-            case _:
-                write_frame(path, self.to_frame())
+        save(self, path)
 
     def to_html(self) -> str:
         """One self-contained page."""
