@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import Any
 
 import torch
@@ -42,6 +43,7 @@ PAD, START, END = 0, 1, 2
 SYMBOLS = ("<pad>", "<start>", "<end>", *WORDS, *ACTIONS)
 _CODES = {symbol: code for code, symbol in enumerate(SYMBOLS)}
 LOGITS_AT_ONCE = 1 << 24
+FITTED = 500  # training examples that a measure looks at
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class TranslationTask:
     pairs: Pairs
     firsts: Int[Tensor, " E"]
     counts: Int[Tensor, " E"]
+    fits: tuple[Pairs, ...]
     tests: tuple[Pairs, ...]
     recipe: StepRecipe
 
@@ -133,12 +136,14 @@ class TranslationTask:
         sizes = [len(split.train) for split in found.values()]
         starts = [sum(sizes[:n]) for n in range(len(sizes))]
         each = [n for n in range(len(sizes)) for _ in range(run.seeds)]
+        fits = [Pairs.of(_drawn(split.train, FITTED)).to(device) for split in found.values()]
         tests = [Pairs.of(_drawn(split.test, run.tests)).to(device) for split in found.values()]
         return cls(
             shape=run.shape,
             pairs=Pairs.of(everything).to(device),
             firsts=torch.tensor([starts[n] for n in each], device=device),
             counts=torch.tensor([sizes[n] for n in each], device=device),
+            fits=tuple(fits[n] for n in each),
             tests=tuple(tests[n] for n in each),
             recipe=run.recipe,
         )
@@ -154,12 +159,13 @@ class TranslationTask:
         return -(shares * counted).sum((1, 2)) / counted.sum((1, 2))
 
     def measure(self, weights: Weights) -> list[dict[str, float]]:
-        """The share of test commands with every action right."""
+        """The share of commands with every action right, of training and of the test."""
         weights = in_precision(weights, self.recipe)
         found = []
-        for member, test in enumerate(self.tests):
+        for member, kinds in enumerate(zip(self.fits, self.tests, strict=True)):
             own = {name: tensor[member : member + 1] for name, tensor in weights.items()}
-            found.append({"accuracy": float(answered(own, self.shape, test).double().mean())})
+            fit, test = (float(answered(own, self.shape, kind).double().mean()) for kind in kinds)
+            found.append({"train_accuracy": fit, "accuracy": test})
         return found
 
 
@@ -204,9 +210,14 @@ def read_split(name: str) -> ScanSplit:
         learnt, tested = (int(number) for number in detail.split(","))
     except ValueError:
         raise DataError(f"{name!r} is not a split of SCAN; write 'upto:8,16'") from None
+    return _made(learnt, tested)
+
+
+@cache
+def _made(learnt: int, tested: int) -> ScanSplit:
     examples = list(generate_examples())
     return ScanSplit(
-        name,
+        f"upto:{learnt},{tested}",
         tuple(one for one in examples if one.length <= learnt),
         tuple(one for one in examples if learnt < one.length <= tested),
     )
