@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from torch.nn.functional import gelu
 
 import espalier as es
+from espalier.nets import transformer
 from espalier.nets.transformer import (
     TransformerShape,
     bucket,
@@ -71,7 +71,9 @@ def slow_attention(w, prefix, layer, asking, asked, bias):
 
 
 def slow_mlp(w, stack, layer, z):
-    hidden = gelu(norm(z, w[f"{stack}.mlp.scale"][layer]) @ w[f"{stack}.mlp.inner"][layer])
+    inner = norm(z, w[f"{stack}.mlp.scale"][layer]) @ w[f"{stack}.mlp.inner"][layer]
+    cube = math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3)
+    hidden = inner * (1 + torch.tanh(cube)) / 2
     return z + hidden @ w[f"{stack}.mlp.outer"][layer]
 
 
@@ -137,6 +139,13 @@ def test_a_decoder_is_what_it_is_written_out(shared):
                 own, shape, outputs[member, row].tolist(), slow_encode(own, shape, given)
             )
             torch.testing.assert_close(logits[member, row], slow, rtol=1e-4, atol=1e-5)
+
+
+def test_small_products_are_products(monkeypatch):
+    one, other = torch.randn(2, 3, 4, 5), torch.randn(2, 3, 5, 6)
+    torch.testing.assert_close(transformer.small_products(one, other), one @ other)
+    monkeypatch.setattr(transformer, "TINY", 0)
+    assert torch.equal(transformer.small_products(one, other), one @ other)
 
 
 def test_buckets_are_t5s():

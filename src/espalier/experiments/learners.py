@@ -132,8 +132,8 @@ def end_to_end(scale: Scale) -> tuple[ParityRun, ...]:
         case "small":
             shape = TransformerShape(TOKENS, 2, width=32, hidden=128, heads=4, head_width=8)
             recipe = StepRecipe(2_000, 64, 2e-3, "adam", measures=4, precision="float32")
-            train, test = ParityConfig(8, 100), ParityConfig(16, 40, seed=1)
-            run, depths = ParityRun(shape, train, test, recipe, seeds=2), (2, 6)
+            train, test = ParityConfig(6, 100), ParityConfig(12, 60, seed=1)
+            run, depths = ParityRun(shape, train, test, recipe, seeds=2), (2, 4)
         case "smoke":
             shape = TransformerShape(TOKENS, 2, width=8, hidden=8, heads=2, head_width=4)
             recipe = StepRecipe(4, 8, 1e-3, "adafactor", measures=2, precision="float32")
