@@ -2,7 +2,7 @@
 
     python benchmarks/learn.py check                      captured steps are the plain ones
     python benchmarks/learn.py bench --out DIR            steps a second, share of the peak
-    python benchmarks/learn.py run --out DIR --seconds 560 [--only traces parity scan]
+    python benchmarks/learn.py run --out DIR --seconds 560 [--only traces readable parity scan]
 
 Needs torch, numpy, safetensors and jaxtyping only. `run` trains one learner after another and stops
 after --seconds with its state saved in --runs; the same command goes on from there. Rows of what is
@@ -26,15 +26,16 @@ from pathlib import Path
 
 import torch
 
-from espalier import zoo
 from espalier.compiler import compile_program
 from espalier.experiments.alta_table_6 import translator_rows
 from espalier.experiments.learners import (
     Learner,
+    Read,
     Traced,
     end_to_end,
     folder_of,
     name_of,
+    readable,
     traced,
     translators,
 )
@@ -42,12 +43,13 @@ from espalier.experiments.shelf import Shelf
 from espalier.experiments.strings import (
     compiled_cells,
     entry_of,
+    read_cells,
     traced_cells,
     training_inputs,
     transformer_cells,
 )
 from espalier.learnability.lessons import lessons
-from espalier.learnability.readable import ReadableSettings, ReadingTask, shape_for
+from espalier.learnability.readable import ReadingTask, shape_for
 from espalier.learnability.readings import readings
 from espalier.learnability.supervision import trace_learner
 from espalier.nets.transformer import TransformerShape, random_transformers
@@ -58,8 +60,13 @@ from espalier.training.progress import Lines
 from espalier.training.stacked import StackedLearner, Team
 from espalier.training.translation import ScanRun, scan_learner
 
-FILES = {"traces": "alta-figure-4", "parity": "alta-table-3", "scan": "alta-table-6"}
-KINDS = {Traced: "traces", ParityRun: "parity", ScanRun: "scan"}
+FILES = {
+    "traces": "alta-figure-4",
+    "readable": "alta-readable",
+    "parity": "alta-table-3",
+    "scan": "alta-table-6",
+}
+KINDS = {Traced: "traces", Read: "readable", ParityRun: "parity", ScanRun: "scan"}
 
 
 def learners(args: argparse.Namespace) -> list[Learner]:
@@ -67,6 +74,8 @@ def learners(args: argparse.Namespace) -> list[Learner]:
     found: list[Learner] = []
     if "traces" in args.only:
         found += [with_steps(one, args) for one in traced(args.scale)]
+    if "readable" in args.only:
+        found += [with_steps(one, args) for one in readable(args.scale)]
     runs = [*(end_to_end(args.scale) if "parity" in args.only else ())]
     runs += [*(translators(args.scale) if "scan" in args.only else ())]
     runs = [one for one in runs if not args.layers or one.shape.layers in args.layers]
@@ -79,7 +88,7 @@ def with_steps(one: Learner, args: argparse.Namespace) -> Learner:
         one = replace(one, seeds=args.seeds)
     if not args.steps:
         return one
-    if isinstance(one, Traced):
+    if isinstance(one, Traced | Read):
         recipe = replace(one.settings.recipe, steps=args.steps)
         return replace(one, settings=replace(one.settings, recipe=recipe))
     return replace(one, recipe=replace(one.recipe, steps=args.steps))
@@ -89,29 +98,36 @@ def run(args: argparse.Namespace) -> None:
     """Train until all is done or time is up; rows are written after every learner."""
     args.out.mkdir(parents=True, exist_ok=True)
     shelf = Shelf(args.runs, device=args.device, report=Lines(sys.stdout))
+    try:
+        with deadline(args.seconds):
+            train_all(learners(args), shelf, args.out)
+    except KeyboardInterrupt:
+        print("\ntime is up; the same command goes on from here", flush=True)
+    else:
+        print("everything is done", flush=True)
+
+
+def train_all(wanted: list[Learner], shelf: Shelf, out: Path) -> None:
+    """One learner after another; what is finished is on disk before the next begins."""
     rows: dict[str, list] = {}
     manifests: dict[str, object] = {}
-    with deadline(args.seconds):
-        for one in learners(args):
-            began, kind = time.monotonic(), KINDS[type(one)]
-            try:
-                rows.setdefault(kind, []).extend(rows_of(one, shelf))
-            except KeyboardInterrupt:
-                print(f"\ntime is up in {describe(one)}; the same command goes on", flush=True)
-                return
-            manifests[name_of(one)] = folder_of(one, shelf).manifest()
-            lines = "".join(json.dumps(row) + "\n" for row in rows[kind])
-            write_text(args.out / f"{FILES[kind]}.jsonl", lines)
-            write_text(args.out / "manifests.json", json.dumps(manifests) + "\n")
-            took = time.monotonic() - began
-            print(f"\n{describe(one)}: done, {took:.1f} s in this call", flush=True)
-    print("everything is done", flush=True)
+    for one in wanted:
+        began, kind = time.monotonic(), KINDS[type(one)]
+        rows.setdefault(kind, []).extend(rows_of(one, shelf))
+        manifests[name_of(one)] = folder_of(one, shelf).manifest()
+        lines = "".join(json.dumps(row) + "\n" for row in rows[kind])
+        write_text(out / f"{FILES[kind]}.jsonl", lines)
+        write_text(out / "manifests.json", json.dumps(manifests) + "\n")
+        took = time.monotonic() - began
+        print(f"\n{describe(one)}: done, {took:.1f} s in this call", flush=True)
 
 
 def rows_of(one: Learner, shelf: Shelf) -> list:
     match one:
         case Traced():
-            return traced_cells(one, shelf) + compiled_cells(one)
+            return compiled_cells(one) + traced_cells(one, shelf)
+        case Read():
+            return read_cells(one, shelf)
         case ParityRun():
             return transformer_cells(one, shelf)
         case ScanRun():
@@ -167,7 +183,8 @@ def small_learners() -> Iterator[tuple[str, object]]:
         yield f"parity {one.shape.positions}", lambda device, one=one: parity_learner(one, device)
     for one in translators("smoke")[:2]:
         yield f"scan {one.shape.layers}", lambda device, one=one: scan_learner(one, device)
-    yield "readable", readable_maker
+    for one in readable("smoke")[:1]:
+        yield "readable", lambda device, one=one: readable_learner(one, device)
 
 
 def trace_maker(one: Traced):
@@ -178,16 +195,16 @@ def trace_maker(one: Traced):
     return lambda device: trace_learner(taught, one.settings, seeds=seeds, device=device)
 
 
-def readable_maker(device: torch.device) -> StackedLearner:
-    entry, settings = zoo.load("parity-sequential-relative"), ReadableSettings(16, 16, 2, 8)
-    inputs = [entry.encode(text) for text in ("1", "01", "110")]
-    asked = readings(entry.program, inputs).to(device)
-    shape = shape_for(entry.program, settings, asked.layers)
+def readable_learner(one: Read, device: torch.device) -> StackedLearner:
+    entry, settings = entry_of(one), one.settings
+    inputs = training_inputs(one, entry)
+    asked = readings(entry.program, inputs, max_layers=entry.max_layers).to(device)
+    shape, seeds = shape_for(entry.program, settings, asked.layers), range(one.seeds)
     return StackedLearner(
-        ReadingTask(shape, asked, 8),
-        random_transformers(shape, [0, 1]),
+        ReadingTask(shape, asked, settings.recipe.batch),
+        random_transformers(shape, seeds),
         settings.recipe,
-        team=Team.of([0, 1]),
+        team=Team.of(seeds),
         device=device,
     )
 
@@ -226,6 +243,8 @@ def learner_of(one: Learner, device: torch.device) -> StackedLearner:
         case Traced():
             few = replace(one, train=replace(one.train, per_count=min(50, one.train.per_count)))
             return trace_maker(few)(device)
+        case Read():
+            return readable_learner(one, device)
         case ParityRun():
             return parity_learner(one, device)
         case ScanRun():
@@ -241,6 +260,13 @@ def flops(one: Learner) -> float:
             sizes += [one.settings.hidden] * one.settings.hidden_layers + [compiled.width]
             products = sum(a * b for a, b in itertools.pairwise(sizes))
             return 6.0 * one.seeds * one.settings.recipe.batch * products
+        case Read():
+            entry, settings = entry_of(one), one.settings
+            layers = entry.max_layers or one.train.longest
+            shape = shape_for(entry.program, settings, layers)
+            tokens = one.train.longest + 1
+            products = stack_products(shape, tokens, tokens, 1)
+            return 6.0 * one.seeds * settings.recipe.batch * products
         case ParityRun():
             tokens = one.train.longest + 1
             return 6.0 * one.seeds * one.recipe.batch * stack_products(one.shape, tokens, tokens, 1)
@@ -275,12 +301,14 @@ def describe(one: Learner) -> str:
     match one:
         case Traced():
             return f"traces {one.program}"
+        case Read():
+            return f"readable {one.program}"
         case ParityRun() | ScanRun():
             sharing = "shared" if one.shape.shared else "own"
             return f"{KINDS[type(one)]} {one.shape.layers} {sharing} {one.shape.positions}"
 
 
-def parse() -> argparse.Namespace:
+def parse(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["check", "bench", "run"])
     parser.add_argument("--scale", default="paper")
@@ -293,9 +321,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("learned"))
     parser.add_argument("--runs", default="runs", help="where trained models are kept")
     parser.add_argument("--device", default="auto")
-    return parser.parse_args()
+    return parser.parse_args(words)
+
+
+def main(words: list[str] | None = None) -> None:
+    args = parse(words)
+    {"check": check, "bench": bench, "run": run}[args.what](args)
 
 
 if __name__ == "__main__":
-    asked = parse()
-    {"check": check, "bench": bench, "run": run}[asked.what](asked)
+    main()

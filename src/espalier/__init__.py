@@ -34,6 +34,10 @@ if TYPE_CHECKING:
         text_corpus,
         treebank,
     )
+    from espalier.data.parity import (
+        ParityConfig,
+        parity_set,
+    )
     from espalier.decomposition import (
         AsPrinted,
         Dependence,
@@ -92,6 +96,17 @@ if TYPE_CHECKING:
         MinimalProgram,
         minimal,
     )
+    from espalier.learnability.readable import (
+        Readable,
+        ReadableSettings,
+        train_readable,
+    )
+    from espalier.learnability.supervision import (
+        Supervised,
+        TraceSettings,
+        load_trace_trained,
+        train_on_traces,
+    )
     from espalier.nets import (
         LanguageModel,
         Vocabulary,
@@ -99,6 +114,9 @@ if TYPE_CHECKING:
         language_model,
         load_language_model,
         save_language_model,
+    )
+    from espalier.nets.transformer import (
+        TransformerShape,
     )
     from espalier.syntax import (
         attachment,
@@ -120,6 +138,17 @@ if TYPE_CHECKING:
         train,
         train_scaffold,
         train_text,
+    )
+    from espalier.training.parity import (
+        ParityRun,
+        train_parity,
+    )
+    from espalier.training.stacked import (
+        StepRecipe,
+    )
+    from espalier.training.translation import (
+        ScanRun,
+        train_scan,
     )
     from espalier.verification import (
         Disagreement,
@@ -153,9 +182,13 @@ _HOMES = {
     "PairMatrix": "espalier.decomposition",
     "Pairs": "espalier.decomposition",
     "Papers": "espalier.decomposition",
+    "ParityConfig": "espalier.data.parity",
+    "ParityRun": "espalier.training.parity",
     "Parts": "espalier.decomposition",
     "Program": "espalier.language",
     "ProgramError": "espalier.errors",
+    "Readable": "espalier.learnability.readable",
+    "ReadableSettings": "espalier.learnability.readable",
     "Recipe": "espalier.training",
     "Reproduction": "espalier.experiments",
     "Run": "espalier.language",
@@ -163,12 +196,17 @@ _HOMES = {
     "ScaffoldConfig": "espalier.data",
     "ScaffoldCorpus": "espalier.data",
     "ScaffoldRun": "espalier.training",
+    "ScanRun": "espalier.training.translation",
     "ScanSplit": "espalier.data",
     "ShapleyInteraction": "espalier.decomposition",
     "Shelf": "espalier.experiments",
+    "StepRecipe": "espalier.training.stacked",
+    "Supervised": "espalier.learnability.supervision",
     "TextCorpus": "espalier.data",
     "TextRun": "espalier.training",
     "Trace": "espalier.interpreter",
+    "TraceSettings": "espalier.learnability.supervision",
+    "TransformerShape": "espalier.nets.transformer",
     "Treebank": "espalier.data",
     "UndefinedError": "espalier.errors",
     "Verification": "espalier.verification",
@@ -193,9 +231,11 @@ _HOMES = {
     "list_runs": "espalier.training",
     "load_compiled": "espalier.compiler",
     "load_language_model": "espalier.nets",
+    "load_trace_trained": "espalier.learnability.supervision",
     "minimal": "espalier.learnability",
     "pair_scores": "espalier.syntax",
     "pairs_of": "espalier.syntax",
+    "parity_set": "espalier.data.parity",
     "program_spec": "espalier.language",
     "read_sweep": "espalier.training",
     "reproduce": "espalier.experiments",
@@ -207,7 +247,11 @@ _HOMES = {
     "scan_split": "espalier.data",
     "text_corpus": "espalier.data",
     "train": "espalier.training",
+    "train_on_traces": "espalier.learnability.supervision",
+    "train_parity": "espalier.training.parity",
+    "train_readable": "espalier.learnability.readable",
     "train_scaffold": "espalier.training",
+    "train_scan": "espalier.training.translation",
     "train_text": "espalier.training",
     "treebank": "espalier.data",
     "verify": "espalier.verification",
@@ -239,9 +283,13 @@ __all__ = [
     "PairMatrix",
     "Pairs",
     "Papers",
+    "ParityConfig",
+    "ParityRun",
     "Parts",
     "Program",
     "ProgramError",
+    "Readable",
+    "ReadableSettings",
     "Recipe",
     "Reproduction",
     "Run",
@@ -249,12 +297,17 @@ __all__ = [
     "ScaffoldConfig",
     "ScaffoldCorpus",
     "ScaffoldRun",
+    "ScanRun",
     "ScanSplit",
     "ShapleyInteraction",
     "Shelf",
+    "StepRecipe",
+    "Supervised",
     "TextCorpus",
     "TextRun",
     "Trace",
+    "TraceSettings",
+    "TransformerShape",
     "Treebank",
     "UndefinedError",
     "Verification",
@@ -282,9 +335,11 @@ __all__ = [
     "list_runs",
     "load_compiled",
     "load_language_model",
+    "load_trace_trained",
     "minimal",
     "pair_scores",
     "pairs_of",
+    "parity_set",
     "plots",
     "program_spec",
     "rasp",
@@ -298,7 +353,11 @@ __all__ = [
     "scan_split",
     "text_corpus",
     "train",
+    "train_on_traces",
+    "train_parity",
+    "train_readable",
     "train_scaffold",
+    "train_scan",
     "train_text",
     "treebank",
     "verify",

@@ -41,6 +41,7 @@ _EXPERIMENTS = {
     "interdependence-figure-11": "the earlier paper's gradient magnitudes",
     "alta-figure-4": "parity by length and ones: programs, minimal versions, trained on traces",
     "alta-figure-5": "parity by length and ones: trained on traces and end to end",
+    "alta-readable": "parity, all weights trained on traces that need only be linearly readable",
     "alta-table-2": "parity beyond training's lengths, MLPs trained on traces",
     "alta-table-3": "parity beyond training's lengths, Transformers trained end to end",
     "alta-figure-9": "parity by length, trained end to end",

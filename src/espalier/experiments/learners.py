@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from espalier.data.parity import ParityConfig
 from espalier.errors import ConfigError
 from espalier.experiments.models import Scale, checked
+from espalier.learnability.readable import ReadableSettings
 from espalier.learnability.supervision import TraceSettings
 from espalier.nets.transformer import Positions, TransformerShape
 from espalier.training.folder import RunFolder
@@ -45,7 +46,22 @@ class Traced:
             raise ConfigError(f"seeds is {self.seeds}; at least one MLP is needed")
 
 
-Learner = Traced | ParityRun | ScanRun
+@dataclass(frozen=True)
+class Read:
+    """A parity program, and Transformers from which its variables are to be read at every layer."""
+
+    program: ProgramName = "sequential-relative"
+    settings: ReadableSettings = field(default_factory=ReadableSettings)
+    train: ParityConfig = field(default_factory=lambda: ParityConfig(20, 100))
+    test: ParityConfig = field(default_factory=lambda: ParityConfig(40, 100, seed=1))
+    seeds: int = 3
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise ConfigError(f"seeds is {self.seeds}; at least one Transformer is needed")
+
+
+Learner = Traced | Read | ParityRun | ScanRun
 
 
 def name_of(learner: Learner) -> str:
@@ -53,6 +69,8 @@ def name_of(learner: Learner) -> str:
     match learner:
         case Traced():
             kind = f"traces-{learner.program}"
+        case Read():
+            kind = f"readable-{learner.program}"
         case ParityRun():
             kind = "parity"
         case ScanRun():
@@ -67,7 +85,7 @@ def learners_in(config: Any) -> list[Learner]:
 
 
 def _walk(config: Any) -> Iterator[Learner]:
-    if isinstance(config, Traced | ParityRun | ScanRun):
+    if isinstance(config, Traced | Read | ParityRun | ScanRun):
         yield config
     elif isinstance(config, tuple):
         for part in config:
@@ -122,6 +140,24 @@ def _traced_small(train: ParityConfig, test: ParityConfig, *, seeds: int) -> tup
         Traced("sequential-absolute", wide, train, test, seeds),
         Traced("sum-modulo", replace(wide, recipe=recipe), train, test, seeds),
     )
+
+
+def readable(scale: Scale) -> tuple[Read, ...]:
+    """The three programs again, with no compiled parameters; the paper gives no settings here."""
+    match checked(scale):
+        case "paper":
+            one = Read()
+        case "small":
+            recipe = StepRecipe(1_500, 32, 3e-3, "adam", measures=3, precision="float32")
+            settings = ReadableSettings(32, 64, 2, 16, recipe)
+            one = Read(settings=settings, train=ParityConfig(6, 20), seeds=2)
+            one = replace(one, test=ParityConfig(12, 40, seed=1))
+        case "smoke":
+            recipe = StepRecipe(4, 8, 1e-3, "adam", measures=2, precision="float32")
+            settings = ReadableSettings(8, 8, 2, 4, recipe)
+            one = Read(settings=settings, train=ParityConfig(3, 4), seeds=2)
+            one = replace(one, test=ParityConfig(6, 4, seed=1))
+    return (one, replace(one, program="sequential-absolute"), replace(one, program="sum-modulo"))
 
 
 def end_to_end(scale: Scale) -> tuple[ParityRun, ...]:

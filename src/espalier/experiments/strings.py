@@ -15,8 +15,9 @@ from espalier import zoo
 from espalier.compiler import CompiledModel, compile_program
 from espalier.data.parity import ParitySet, parity_set
 from espalier.experiments.intervals import summarise
-from espalier.experiments.learners import Traced, folder_of, name_of
+from espalier.experiments.learners import Read, Traced, folder_of, name_of
 from espalier.learnability.minimal import minimal
+from espalier.learnability.readable import train_readable
 from espalier.learnability.supervision import train_on_traces
 from espalier.nets.files import read_tensors
 from espalier.training.learner import Row
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 SPARE_LAYERS = 8  # beyond those that the longest string takes, for models that do not halt
 
 
-def entry_of(traced: Traced) -> Entry:
+def entry_of(traced: Traced | Read) -> Entry:
     """The program, large enough for the test strings."""
     longest = traced.test.longest
     match traced.program:
@@ -76,6 +77,27 @@ def traced_cells(traced: Traced, shelf: Shelf) -> list[Row]:
     return rows
 
 
+def read_cells(read: Read, shelf: Shelf) -> list[Row]:
+    """Of the Transformers from which a program's variables are read."""
+    entry, test = entry_of(read), parity_set(read.test)
+    found = train_readable(
+        entry.program,
+        training_inputs(read, entry),
+        settings=read.settings,
+        seeds=range(read.seeds),
+        max_layers=entry.max_layers,
+        out=shelf.path / name_of(read),
+        device=str(shelf.device),
+        report=shelf.report,
+    )
+    inputs = [entry.encode(string) for string in test.strings()]
+    rows: list[Row] = []
+    for seed, runs in enumerate(found.run_many(inputs, max_layers=_most_layers(entry, test))):
+        answers = np.asarray([run.outputs[-1] for run in runs])
+        rows += cells(test, answers, _labels(read, "readable", seed))
+    return rows
+
+
 def transformer_cells(run: ParityRun, shelf: Shelf) -> list[Row]:
     """Of the Transformers trained end to end."""
     train_parity(run, out=shelf.path / name_of(run), device=str(shelf.device), report=shelf.report)
@@ -95,12 +117,12 @@ def transformer_cells(run: ParityRun, shelf: Shelf) -> list[Row]:
     return rows
 
 
-def _labels(traced: Traced, version: str, seed: int) -> Row:
+def _labels(traced: Traced | Read, version: str, seed: int) -> Row:
     longest = traced.train.longest
     return {"program": traced.program, "version": version, "seed": seed, "trained_to": longest}
 
 
-def training_inputs(traced: Traced, entry: Entry) -> list[list[int]]:
+def training_inputs(traced: Traced | Read, entry: Entry) -> list[list[int]]:
     """The training strings as a program reads them, each once."""
     strings = {tuple(string) for string in parity_set(traced.train).strings()}
     return [entry.encode(string) for string in sorted(strings)]
@@ -108,10 +130,13 @@ def training_inputs(traced: Traced, entry: Entry) -> list[list[int]]:
 
 def ask(model: CompiledModel, entry: Entry, test: ParitySet) -> np.ndarray:
     """What the model's last position says of each string, when it halts or has no layers left."""
-    layers = entry.max_layers or int(test.lengths.max()) + SPARE_LAYERS
     inputs = [entry.encode(string) for string in test.strings()]
-    runs = model.run_many(inputs, max_layers=layers)
+    runs = model.run_many(inputs, max_layers=_most_layers(entry, test))
     return np.asarray([run.outputs[-1] for run in runs])
+
+
+def _most_layers(entry: Entry, test: ParitySet) -> int:
+    return entry.max_layers or int(test.lengths.max()) + SPARE_LAYERS
 
 
 def cells(test: ParitySet, answers: np.ndarray, labels: Row) -> list[Row]:
