@@ -58,6 +58,8 @@ def test_a_run_is_read_back_from_its_folder(taught):
         assert torch.equal(one.encoder.feedforward(z), other.encoder.feedforward(z))
     manifest = json.loads((place / "manifest.json").read_text())
     assert (manifest["kind"], manifest["status"]) == ("traces", "finished")
+    (listed,) = es.list_runs(place)
+    assert (listed.kind, listed.members, listed.epoch, listed.epochs) == ("traces", 2, 2.0, 2)
     with pytest.raises(es.ModelError, match="trained for a stream of width 9, this program's"):
         load_trace_trained(zoo.load("parity-sum-modulo", buckets=4).program, place)
     with pytest.raises(es.ModelError, match="holds no finished run on traces"):
