@@ -88,5 +88,6 @@ def draw(rows: pandas.DataFrame) -> Figure:
         side="accuracy",
         looks=looks() | ours,
         limits=(-0.02, 1.05),
+        legend_columns=2,
     )
     return draw_bands(both_ways(rows, ["supervision"]), facets)

@@ -88,4 +88,9 @@ def draw_depths(rows: pandas.DataFrame) -> Figure:
         },
         limits=(-0.02, max(0.25, 1.05 * float(table["high"].max()))),
     )
-    return draw_bands(table, facets)
+    figure = draw_bands(table, facets)
+    for panel in figure.axes:  # depths double
+        panel.set_xscale("log", base=2)
+        panel.set_xticks(sorted(table["layers"].unique()), labels=None, minor=False)
+        panel.xaxis.set_major_formatter("{x:.0f}")
+    return figure
