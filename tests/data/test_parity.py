@@ -1,46 +1,51 @@
-import math
-from collections import Counter
-
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import espalier as es
 from espalier import zoo
+from espalier.data.parity import ParityConfig, parity_set
 
 
-@given(st.integers(1, 12), st.integers(0, 9), st.integers(0, 9), st.integers(0, 2**32))
-def test_every_count_of_ones_is_there_equally_often_or_whole(each, shortest, more, seed) -> None:
-    split = es.parity_split(
-        each=each, shortest=shortest, train_length=shortest + more, test_length=9, seed=seed
-    )
-    for strings, longest in ((split.train, shortest + more), (split.test, 9)):
-        assert len({one.bits for one in strings}) == len(strings)
-        assert all(shortest <= one.length <= longest for one in strings)
-        counts = Counter(one.ones for one in strings)
-        for ones in range(longest + 1):
-            there_are = sum(math.comb(n, ones) for n in range(max(ones, shortest), longest + 1))
-            assert counts[ones] == min(each, there_are)
-    again = es.parity_split(
-        each=each, shortest=shortest, train_length=shortest + more, test_length=9, seed=seed
-    )
-    assert again == split
+@given(st.integers(1, 12), st.integers(1, 9), st.integers(0, 3), st.data())
+def test_every_number_of_ones_is_as_frequent(longest, per_count, seed, data):
+    config = ParityConfig(longest, per_count, seed, data.draw(st.integers(0, longest)))
+    found = parity_set(config)
+    assert np.bincount(found.ones).tolist() == [per_count] * (longest + 1)
+    strings = found.strings()
+    assert [len(string) for string in strings] == found.lengths.tolist()
+    assert [string.count("1") for string in strings] == found.ones.tolist()
+    assert [string.count("1") % 2 for string in strings] == found.parities.tolist()
+    assert min(found.lengths) >= config.shortest
+    assert max(found.lengths) <= longest
+    assert found.tokens()[:, 0].tolist() == [2] * len(found)
+    assert np.array_equal(found.tokens()[:, 1:], found.bits)
+    assert parity_set(config).digest == found.digest
 
 
-def test_the_papers_sets() -> None:
+def test_places_of_ones_and_lengths_are_anywhere():
+    found = parity_set(ParityConfig(4, 500))
+    two_of_four = found.bits[(found.ones == 2) & (found.lengths == 4)]
+    assert len({tuple(row) for row in two_of_four.tolist()}) == 6
+    assert sorted(set(found.lengths[found.ones == 0].tolist())) == [0, 1, 2, 3, 4]
+
+
+def test_the_papers_sets():
     split = es.parity_split()
-    assert {one.length for one in split.train} == set(range(21))
-    assert {one.length for one in split.test} == set(range(41))
-    assert {one.ones for one in split.test} == set(range(41))
-    assert Counter(one.ones for one in split.train)[10] == 100
-    assert es.parity_split(seed=1).train != split.train
+    assert set(split.train.lengths.tolist()) == set(range(21))
+    assert set(split.test.lengths.tolist()) == set(range(41))
+    assert np.bincount(split.test.ones).tolist() == [100] * 41
+    assert es.parity_split(seed=1).train.digest != split.train.digest
+    assert es.parity_split(train_length=40).train.digest != split.test.digest
     entry = zoo.load("parity-sequential-relative")
-    assert all(entry.expected(one.bits) == one.parity for one in split.test)
+    expected = [entry.expected(string) for string in split.test.strings()]
+    assert expected == split.test.parities.tolist()
 
 
-def test_what_the_papers_programs_need_of_them() -> None:
+def test_what_the_papers_programs_need_of_them():
     """The rule counts of D.1 and the notes: 7, and 31 for at most 20 ones."""
-    texts = [one.bits for one in es.parity_split(each=20).train]
+    texts = es.parity_split(each=20).train.strings()
     relative, counting = (
         zoo.load("parity-sequential-relative"),
         zoo.load("parity-sum-modulo", buckets=100),
@@ -53,8 +58,13 @@ def test_what_the_papers_programs_need_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"each": 0}, {"shortest": -1}, {"shortest": 5, "train_length": 4}]
+    ("settings", "says"),
+    [
+        ({"each": 0}, "per_count is 0; it must be at least 1"),
+        ({"shortest": -1}, "found -1 to 20"),
+        ({"shortest": 5, "train_length": 4}, "found 5 to 4"),
+    ],
 )
-def test_sets_that_cannot_be_are_refused(settings) -> None:
-    with pytest.raises(es.DataError):
+def test_sets_that_cannot_be_are_refused(settings, says):
+    with pytest.raises(es.DataError, match=says):
         es.parity_split(**settings)

@@ -1,7 +1,7 @@
 """Files in, token arrays out: scaffold corpora, text, SCAN, parity, treebanks."""
 
 from espalier.data.conllu import treebank
-from espalier.data.parity import BitString, ParitySplit, parity_split
+from espalier.data.parity import ParityConfig, ParitySet, ParitySplit, parity_set, parity_split
 from espalier.data.scaffold import (
     ScaffoldConfig,
     ScaffoldCorpus,
@@ -15,7 +15,8 @@ from espalier.data.text import TextCorpus, text_corpus
 from espalier.data.treebank import Treebank
 
 __all__ = [
-    "BitString",
+    "ParityConfig",
+    "ParitySet",
     "ParitySplit",
     "ScaffoldConfig",
     "ScaffoldCorpus",
@@ -26,6 +27,7 @@ __all__ = [
     "count_scaffolds",
     "fetch",
     "generate_examples",
+    "parity_set",
     "parity_split",
     "rule_frequency_grid",
     "scaffold_corpus",

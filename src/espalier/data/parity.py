@@ -1,49 +1,100 @@
-"""Bit strings to learn parity from and to be judged by (the paper's D.1).
+"""Bit strings for the parity task: as many for every number of ones (the paper's D.1).
 
-The paper has training strings of lengths 0 to 20 and test strings of lengths 0 to 40, with roughly
-an equal number for each number of ones. Here that number is the same for every count of ones, but
-where there are not so many different strings: no string is given twice. The two sets are drawn
-apart from each other, so that short strings may be in both.
+The number of ones goes through 0 to `longest`; the length is drawn between that number and
+`longest`, and the ones fall anywhere. Where there are few different strings, as of 20 ones in 20
+bits, some come more than once. Sets of different seeds are drawn apart from each other, so that
+short strings may be in both.
 """
 
 from __future__ import annotations
 
-import math
-import random
-from collections.abc import Iterator
+import hashlib
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from espalier.errors import DataError
 
-
-@dataclass(frozen=True)
-class BitString:
-    """A string of 0 and 1."""
-
-    bits: str
-
-    @property
-    def ones(self) -> int:
-        """How many ones there are."""
-        return self.bits.count("1")
-
-    @property
-    def parity(self) -> int:
-        """1 if there is an odd number of ones."""
-        return self.ones % 2
-
-    @property
-    def length(self) -> int:
-        """How many bits there are."""
-        return len(self.bits)
+START, PAD = 2, 0
 
 
 @dataclass(frozen=True)
+class ParityConfig:
+    """How many strings for each number of ones, and how long they are.
+
+    A program without a START token cannot read the empty string: ask for a `shortest` of 1.
+    """
+
+    longest: int = 20
+    per_count: int = 1_000
+    seed: int = 0
+    shortest: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("longest", "per_count"):
+            if getattr(self, name) < 1:
+                raise DataError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not 0 <= self.shortest <= self.longest:
+            raise DataError(
+                f"lengths run from shortest to longest; found {self.shortest} to {self.longest}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class ParitySet:
+    """Bit strings, shorter ones filled up with zeros."""
+
+    bits: NDArray[np.int64]  # M x longest
+    lengths: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @cached_property
+    def ones(self) -> NDArray[np.int64]:
+        """The number of ones of every string."""
+        return np.asarray(self.bits.sum(1))
+
+    @property
+    def parities(self) -> NDArray[np.int64]:
+        """1 where the number of ones is odd."""
+        return np.asarray(self.ones % 2)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the strings."""
+        return hashlib.sha256(self.bits.tobytes() + self.lengths.tobytes()).hexdigest()
+
+    def strings(self) -> list[str]:
+        """Every string, written with 0 and 1."""
+        rows = zip(self.bits.tolist(), self.lengths.tolist(), strict=True)
+        return ["".join(map(str, bits[:length])) for bits, length in rows]
+
+    def tokens(self) -> NDArray[np.int64]:
+        """START before every string."""
+        return np.pad(self.bits, ((0, 0), (1, 0)), constant_values=START)
+
+
+@dataclass(frozen=True, eq=False)
 class ParitySplit:
     """The strings to learn from and those to be judged by."""
 
-    train: tuple[BitString, ...]
-    test: tuple[BitString, ...]
+    train: ParitySet
+    test: ParitySet
+
+
+def parity_set(config: ParityConfig) -> ParitySet:
+    """The strings of a config, always the same ones."""
+    source = np.random.default_rng([config.longest, config.per_count, config.seed])
+    ones = np.repeat(np.arange(config.longest + 1), config.per_count)
+    lengths = source.integers(np.maximum(ones, config.shortest), config.longest + 1)
+    # The `ones` places with the smallest of random numbers, among the first `length`.
+    marks = source.random((len(ones), config.longest))
+    marks[np.arange(config.longest) >= lengths[:, None]] = 2.0
+    ranks = marks.argsort(1).argsort(1)
+    return ParitySet((ranks < ones[:, None]).astype(np.int64), lengths)
 
 
 def parity_split(
@@ -54,39 +105,8 @@ def parity_split(
     shortest: int = 0,
     seed: int = 0,
 ) -> ParitySplit:
-    """Strings of up to `train_length` and `test_length` bits, `each` of them for a count of ones.
-
-    The same seed gives the same strings. A program without a START token cannot read the empty
-    string: ask for a `shortest` of 1.
-    """
-    if each < 1:
-        raise DataError(f"at least one string for each count of ones is needed; found {each}")
-    for name, length in (("train_length", train_length), ("test_length", test_length)):
-        if not 0 <= shortest <= length:
-            raise DataError(f"lengths run from shortest to {name}; found {shortest} to {length}")
+    """The paper's two sets: strings of up to 20 and up to 40 bits, `each` for a count of ones."""
     return ParitySplit(
-        tuple(_draw(random.Random(f"train {seed}"), each, shortest, train_length)),
-        tuple(_draw(random.Random(f"test {seed}"), each, shortest, test_length)),
+        parity_set(ParityConfig(train_length, each, 2 * seed, shortest)),
+        parity_set(ParityConfig(test_length, each, 2 * seed + 1, shortest)),
     )
-
-
-def _draw(source: random.Random, each: int, shortest: int, longest: int) -> Iterator[BitString]:
-    """For every count of ones, different strings with lengths as even as there are strings."""
-    for ones in range(longest + 1):
-        lengths = range(max(ones, shortest), longest + 1)
-        left = {length: math.comb(length, ones) for length in lengths}
-        drawn: set[str] = set()
-        for _ in range(min(each, sum(left.values()))):
-            length = source.choice([length for length, strings in left.items() if strings])
-            drawn.add(_new(source, length, ones, drawn))
-            left[length] -= 1
-        yield from map(BitString, sorted(drawn, key=lambda bits: (len(bits), bits)))
-
-
-def _new(source: random.Random, length: int, ones: int, drawn: set[str]) -> str:
-    """A string that was not drawn yet; there is one."""
-    while True:
-        places = set(source.sample(range(length), ones))
-        bits = "".join("1" if place in places else "0" for place in range(length))
-        if bits not in drawn:
-            return bits

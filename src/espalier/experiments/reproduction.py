@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.errors import ConfigError, FileError
 from espalier.experiments import Experiment, load
 from espalier.experiments.languages import Language, languages_in
+from espalier.experiments.learners import Learner, digest_of, learners_in, name_of
 from espalier.experiments.models import Models, Scale, checked, models_in
 from espalier.experiments.moments import digest
 from espalier.experiments.shelf import Shelf
@@ -171,7 +172,11 @@ def describe(asked: dict[str, Any], config: Any, shelf: Shelf) -> dict[str, Any]
     """The manifest of a reproduction that is about to begin."""
     manifest = describe_run(KIND, asked["config"], data={}, device=shelf.device)
     manifest["versions"] |= _versions(("pandas", "matplotlib"))
-    behind: list[Models | Language] = [*models_in(config), *languages_in(config)]
+    behind: list[Models | Language | Learner] = [
+        *models_in(config),
+        *languages_in(config),
+        *learners_in(config),
+    ]
     seeds = max(one.seeds for one in behind)
     return manifest | asked | {"seeds": list(range(seeds))}
 
@@ -182,6 +187,7 @@ def data_read(config: Any, shelf: Shelf) -> dict[str, Any]:
         models.name: shelf.trained(models).manifest["data"]["sha256"]
         for models in models_in(config)
     } | {language.name: digest(language, shelf) for language in languages_in(config)}
+    found |= {name_of(one): digest_of(one, shelf) for one in learners_in(config)}
     whole = hashlib.sha256("".join(found[name] for name in sorted(found)).encode()).hexdigest()
     return {"sha256": whole, "ensembles": found}
 

@@ -1,11 +1,12 @@
-"""Dropout whose masks are a function of (seed, step, place), not of a generator's history.
+"""Chance as a function of (seed, step, place), not of a generator's history.
 
-So each member of an ensemble drops what it would drop alone, a resumed run drops what the
+So each member of an ensemble draws what it would draw alone, a resumed run draws what the
 uninterrupted one did, a captured CUDA graph needs no generator, and every device agrees.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -27,13 +28,41 @@ class Noise:
 
     def drop(self, values: Float[Tensor, "E N B D"], place: int) -> Float[Tensor, "E N B D"]:
         """The values with a share of them set to zero, the rest divided by what is kept."""
-        start = mix(mix(self.seeds + mix(self.seeds.new_full((), place + 1))) + self.step)
-        each = torch.arange(values[0].numel(), device=values.device)
-        bits = mix(start.unsqueeze(1) + each * _GOLDEN)
-        uniform = (bits >> 40) & 0xFFFFFF  # 24 bits: exact in float32
+        uniform = _bits(self.seeds, self.step, place=place, count=values[0].numel())
         kept = uniform >= (self.rates * 2**24).long().unsqueeze(1)
         scales = kept.to(values.dtype) / (1.0 - self.rates.to(values.dtype)).unsqueeze(1)
         return values * scales.view_as(values)
+
+
+@dataclass(frozen=True)
+class Dice:
+    """What members draw in one training step, each by its own seed."""
+
+    seeds: Int[Tensor, " E"]
+    step: Int[Tensor, ""]
+
+    def uniforms(self, place: int, count: int) -> Float[Tensor, "E count"]:
+        """Numbers between 0 and 1, both excluded."""
+        return (_bits(self.seeds, self.step, place=place, count=count).float() + 0.5) * 2.0**-24
+
+    def gaussians(self, place: int, count: int) -> Float[Tensor, "E count"]:
+        """Normal numbers, by the transformation of Box and Muller."""
+        radius = (-2 * self.uniforms(2 * place, count).log()).sqrt()
+        return radius * (2 * math.pi * self.uniforms(2 * place + 1, count)).cos()
+
+    def choices(self, place: int, count: int, below: Int[Tensor, " E"]) -> Int[Tensor, "E count"]:
+        """Whole numbers from 0 to each member's `below`, which is excluded, all as likely."""
+        bits = _bits(self.seeds, self.step, place=place, count=count)
+        return (bits * below.unsqueeze(1)) >> 24
+
+
+def _bits(
+    seeds: Int[Tensor, " E"], step: Int[Tensor, ""], *, place: int, count: int
+) -> Int[Tensor, "E count"]:
+    """Numbers of 24 bits, which float32 holds exactly."""
+    start = mix(mix(seeds + mix(seeds.new_full((), place + 1))) + step)
+    each = torch.arange(count, device=seeds.device)
+    return (mix(start.unsqueeze(1) + each * _GOLDEN) >> 40) & 0xFFFFFF
 
 
 def mix(bits: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:

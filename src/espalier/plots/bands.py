@@ -48,6 +48,7 @@ class Facets:
     looks: Mapping[str, Look] = field(default_factory=lambda: SETTINGS)
     limits: tuple[float, float] | None = None
     logarithmic: bool = False
+    legend_columns: int = 4
 
 
 def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
@@ -71,7 +72,14 @@ def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
         panels[down][0].set_ylabel(facets.side if row is None else facets.sides[row], fontsize=9)
     figure.supxlabel(facets.x_label, fontsize=10)
     handles, names = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=4, fontsize=9, frameon=False)
+    figure.legend(
+        handles,
+        names,
+        loc="outside upper center",
+        ncols=facets.legend_columns,
+        fontsize=9,
+        frameon=False,
+    )
     return figure
 
 

@@ -42,13 +42,14 @@ def _summary(run: RunFolder, name: str) -> RunSummary:
     latest = tuple(row for row in rows if row["step"] == last)
     config = manifest.get("config", {})
     members = config.get("members")
-    recipe = (members[0] if members else config).get("recipe", {})
+    first = members[0] if members else config
+    recipe = first.get("recipe") or first.get("settings", {}).get("recipe", {})
     return RunSummary(
         name=name,
         kind=str(manifest.get("kind", "?")),
         status=str(manifest.get("status", "?")),
-        members=len(members) if members else 1,
+        members=len(members) if members else max(1, len(latest)),
         epoch=float(latest[0]["epoch"]) if latest else 0.0,
-        epochs=int(recipe.get("epochs", 0)),
+        epochs=int(recipe.get("epochs", recipe.get("measures", 0))),
         measures=averages(latest),
     )

@@ -1,0 +1,93 @@
+"""ALTA, Figure 5: Transformers trained end to end behave like Sum + Modulo trained on traces.
+
+End to end, the shallower Transformers with relative positions are shown; Figures 9 and 10 have all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from espalier.experiments.alta_table_2 import looks
+from espalier.experiments.learners import Traced, end_to_end, traced
+from espalier.experiments.models import Scale
+from espalier.experiments.strings import both_ways, slices, traced_cells, transformer_cells
+from espalier.training.learner import Row
+from espalier.training.parity import ParityRun
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from espalier.experiments.shelf import Shelf
+
+SHARING = {"no": "end to end", "yes": "end to end, shared weights"}
+
+
+@dataclass(frozen=True)
+class Config:
+    """What is trained on traces, and what end to end."""
+
+    traced: tuple[Traced, ...] = field(default_factory=lambda: traced("paper"))
+    runs: tuple[ParityRun, ...] = field(default_factory=lambda: _shallow("paper"))
+
+    @classmethod
+    def at(cls, scale: Scale) -> Config:
+        """The preset of a scale."""
+        return cls(traced(scale), _shallow(scale))
+
+
+def _shallow(scale: Scale) -> tuple[ParityRun, ...]:
+    relative = [run for run in end_to_end(scale) if run.shape.positions == "relative"]
+    fewest = min(run.shape.layers for run in relative)
+    return tuple(run for run in relative if run.shape.layers == fewest)
+
+
+def measure(config: Config, shelf: Shelf) -> list[Row]:
+    """One row a kind of supervision, seed, length and number of ones."""
+    names = ("supervision", "seed", "trained_to", "length", "ones", "strings", "right", "odd")
+    rows: list[Row] = []
+    for one in config.traced:
+        rows += [row | {"supervision": row["program"]} for row in traced_cells(one, shelf)]
+    for run in config.runs:
+        found = transformer_cells(run, shelf)
+        rows += [row | {"supervision": SHARING[str(row["sharing"])]} for row in found]
+    return [{name: row[name] for name in names} for row in rows]
+
+
+def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+    """The rows as a table."""
+    import pandas as pd
+
+    return pd.DataFrame(measure(config, shelf))
+
+
+def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Shares of right answers by supervision; lengths of training differ at the small scale."""
+    import pandas as pd
+
+    tables = [slices(some, ["supervision"]) for _, some in rows.groupby("trained_to")]
+    for table in tables:
+        table.columns = ["supervision", "short", "long", "many ones"]
+    return pd.concat(tables, ignore_index=True)
+
+
+def draw(rows: pandas.DataFrame) -> Figure:
+    """By length and by number of ones."""
+    from espalier.plots.bands import Facets, Look, draw_bands
+
+    ours = {
+        "end to end": Look("#2f8f4e", "-", "D"),
+        "end to end, shared weights": Look("#b07a1e", "-.", "v"),
+    }
+    facets = Facets(
+        x="x",
+        line="supervision",
+        across="axis",
+        titles="by {}",
+        side="accuracy",
+        looks=looks() | ours,
+        limits=(-0.02, 1.05),
+        legend_columns=2,
+    )
+    return draw_bands(both_ways(rows, ["supervision"]), facets)

@@ -1,0 +1,96 @@
+"""ALTA, Table 6: SCAN's splits by number of layers, for Transformers trained end to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from espalier.experiments.intervals import summarise
+from espalier.experiments.learners import name_of, translators
+from espalier.experiments.models import Scale
+from espalier.training.learner import Row
+from espalier.training.translation import ScanRun, train_scan
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from espalier.experiments.shelf import Shelf
+
+_KINDS = ["split", "sharing", "positions"]
+
+
+@dataclass(frozen=True)
+class Config:
+    """The Transformers."""
+
+    runs: tuple[ScanRun, ...] = field(default_factory=lambda: translators("paper"))
+
+    @classmethod
+    def at(cls, scale: Scale) -> Config:
+        """The preset of a scale."""
+        return cls(translators(scale))
+
+
+def measure(config: Config, shelf: Shelf) -> list[Row]:
+    """One row a kind of Transformer, split, seed and measure during training."""
+    return [row for one in config.runs for row in translator_rows(one, shelf)]
+
+
+def translator_rows(run: ScanRun, shelf: Shelf) -> list[Row]:
+    """The measures of one run, with its depth, sharing and positions."""
+    device, out = str(shelf.device), shelf.path / name_of(run)
+    found = train_scan(run, out=out, device=device, report=shelf.report)
+    labels: Row = {
+        "layers": run.shape.layers,
+        "sharing": "yes" if run.shape.shared else "no",
+        "positions": run.shape.positions,
+    }
+    kept = ("split", "seed", "step", "train_loss", "train_accuracy", "accuracy")
+    return [labels | {name: row[name] for name in kept} for row in found]
+
+
+def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+    """The rows as a table."""
+    import pandas as pd
+
+    return pd.DataFrame(measure(config, shelf))
+
+
+def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Test accuracy at the end of training; depths that were not trained have no row."""
+    last = rows[rows["step"] == rows["step"].max()]
+    fitted = summarise(last, "train_accuracy", by=[*_KINDS, "layers"])["mean"]
+    return summarise(last, "accuracy", by=[*_KINDS, "layers"]).assign(training=fitted)
+
+
+def draw(rows: pandas.DataFrame) -> Figure:
+    """A panel a split; a row for each kind of positions."""
+    return draw_depths(rows)
+
+
+def draw_depths(rows: pandas.DataFrame) -> Figure:
+    """Test accuracy at the end by number of layers."""
+    from espalier.plots.bands import Facets, Look, draw_bands
+
+    last = rows[rows["step"] == rows["step"].max()]
+    table = summarise(last, "accuracy", by=[*_KINDS, "layers"])
+    facets = Facets(
+        x="layers",
+        line="sharing",
+        across="split",
+        down="positions",
+        x_label="encoder layers, and as many decoder layers",
+        sides={kind: f"test accuracy\n{kind} positions" for kind in ("relative", "absolute")},
+        looks={
+            "yes": Look("#1b1f27", "-", "o", "shared weights"),
+            "no": Look("#d02f2f", "--", "s", "own weights"),
+        },
+        limits=(-0.02, max(0.25, 1.05 * float(table["high"].max()))),
+    )
+    figure = draw_bands(table, facets)
+    for panel in figure.axes:  # depths double
+        panel.set_xscale("log", base=2)
+        panel.set_xticks(sorted(table["layers"].unique()), labels=None, minor=False)
+        panel.xaxis.set_major_formatter("{x:.0f}")
+    return figure

@@ -1,0 +1,118 @@
+"""The sub-layers of Transformers to be trained, for E members at once.
+
+E members, B sequences, N (and M) positions, D residual, F hidden, I all heads side by side (J: two or
+three times that).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional
+from torch.utils._triton import has_triton
+
+Stream = Float[Tensor, "E B N D"]
+SubLayer = Callable[..., Tensor]
+
+TINY = 2048  # multiplications of a product that is better not done by itself
+
+
+def through(sublayer: SubLayer, z: Stream, *rest: Tensor | int) -> Stream:
+    """What a sub-layer makes of the stream; where it is trained on CUDA, by few fused kernels.
+
+    Training has one shape for thousands of steps, which is worth a compilation; reading has many.
+    """
+    if z.is_cuda and torch.is_grad_enabled() and has_triton():
+        return _compiled(sublayer)(z, *rest)
+    return sublayer(z, *rest)
+
+
+@cache
+def _compiled(sublayer: SubLayer) -> SubLayer:
+    # The limit is one process's, and every shape of model that it trains needs its own.
+    torch._dynamo.config.recompile_limit = 256
+    return torch.compile(sublayer, dynamic=False)
+
+
+def product(x: Float[Tensor, "E B N I"], matrix: Float[Tensor, "E I J"]) -> Tensor:
+    """Every member's own matrix applied at every position."""
+    members, batch, size, _ = x.shape
+    return torch.bmm(x.flatten(1, 2), matrix).view(members, batch, size, -1)
+
+
+def norm(z: Stream, scale: Float[Tensor, "E D"]) -> Stream:
+    """The stream with a root mean square of 1 at every position, scaled dimension by dimension."""
+    normed = functional.rms_norm(z.float(), z.shape[-1:], eps=1e-6)
+    return (normed * scale[:, None, None].float()).to(scale.dtype)
+
+
+def feed_forward(
+    z: Stream,
+    scale: Float[Tensor, "E D"],
+    inner: Float[Tensor, "E D F"],
+    outer: Float[Tensor, "E F D"],
+) -> Stream:
+    """The stream after an MLP sub-layer."""
+    hidden = functional.gelu(product(norm(z, scale), inner), approximate="tanh")
+    return z + product(hidden, outer)
+
+
+def attend_within(
+    z: Stream,
+    scale: Float[Tensor, "E D"],
+    matrices: Float[Tensor, "E D J"],
+    output: Float[Tensor, "E I D"],
+    bias: Float[Tensor, "E b h n N"],
+    heads: int,
+) -> Stream:
+    """The stream after a sub-layer of attention to itself."""
+    query, key, value = product(norm(z, scale), matrices).chunk(3, -1)
+    return z + product(_attend(query, key, value, bias=bias, heads=heads), output)
+
+
+def attend_across(
+    z: Stream,
+    asked: Float[Tensor, "E B M D"],
+    scale: Float[Tensor, "E D"],
+    asking: Float[Tensor, "E D I"],
+    matrices: Float[Tensor, "E D J"],
+    output: Float[Tensor, "E I D"],
+    bias: Float[Tensor, "E b h n M"],
+    heads: int,
+) -> Stream:
+    """The stream after a sub-layer of attention to an encoder's."""
+    query = product(norm(z, scale), asking)
+    key, value = product(asked, matrices).chunk(2, -1)
+    return z + product(_attend(query, key, value, bias=bias, heads=heads), output)
+
+
+def _attend(
+    query: Float[Tensor, "E B N I"],
+    key: Float[Tensor, "E B M I"],
+    value: Float[Tensor, "E B M I"],
+    *,
+    bias: Float[Tensor, "E b h n M"],
+    heads: int,
+) -> Float[Tensor, "E B N I"]:
+    """What every head carries, side by side."""
+    query, key, value = (
+        part.unflatten(-1, (heads, -1)).transpose(2, 3) for part in (query, key, value)
+    )
+    logits = small_products(query, key.mT).float() / math.sqrt(query.shape[-1]) + bias
+    carried = small_products(torch.softmax(logits, dim=-1).to(value.dtype), value)
+    return carried.transpose(2, 3).flatten(3)
+
+
+def small_products(
+    one: Float[Tensor, "*stacked I J"], other: Float[Tensor, "*stacked J K"]
+) -> Float[Tensor, "*stacked I K"]:
+    """Products of many small matrices; a CPU does tiny ones faster all at once than in a loop."""
+    rows, shared, columns = *one.shape[-2:], other.shape[-1]
+    if one.device.type == "cpu" and rows * shared * columns <= TINY:
+        return (one.unsqueeze(-1) * other.unsqueeze(-3)).sum(-2)
+    return one @ other

@@ -1,0 +1,249 @@
+"""Transformers to be trained, many at once: weights stacked along a first axis E.
+
+The layout is T5's (Raffel et al. 2020): root-mean-square norms before every sub-layer, no biases
+of the products, one table of relative position biases for all layers of a stack of layers, GeLU by
+its tanh formula. An encoder alone, or an encoder and a decoder; layers may share their weights.
+
+E members, B sequences, N (and M) positions, D residual, H heads, K width of a head.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from espalier.errors import ModelError
+from espalier.nets.sublayers import (
+    Stream,
+    attend_across,
+    attend_within,
+    feed_forward,
+    norm,
+    product,
+    through,
+)
+
+Weights = dict[str, Tensor]
+Positions = Literal["relative", "absolute"]
+# Sees the residual stream after a sub-layer: its layer, "attention" or "mlp", the stream.
+Watch = Callable[[int, str, Tensor], None]
+
+BUCKETS, FARTHEST = 32, 128  # of relative positions, as in T5
+
+
+@dataclass(frozen=True)
+class TransformerShape:
+    """Sizes of one Transformer; `decoder` says whether there is one, of as many layers.
+
+    `positions` is the encoder's; a decoder's are relative. `longest` bounds absolute ones.
+    """
+
+    vocabulary: int
+    outputs: int
+    width: int = 512
+    hidden: int = 2048
+    heads: int = 6
+    head_width: int = 64
+    layers: int = 8
+    shared: bool = False
+    positions: Positions = "relative"
+    longest: int = 64
+    decoder: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("vocabulary", "outputs", "width", "hidden", "heads", "head_width", "layers"):
+            if getattr(self, name) < 1:
+                raise ModelError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.positions not in ("relative", "absolute"):
+            raise ModelError(f"positions are {self.positions!r}; use 'relative' or 'absolute'")
+
+    @property
+    def own_layers(self) -> int:
+        """Layers with weights of their own."""
+        return 1 if self.shared else self.layers
+
+    def to_dict(self) -> dict[str, object]:
+        """The fields by name."""
+        return asdict(self)
+
+
+def random_transformers(shape: TransformerShape, seeds: Sequence[int]) -> Weights:
+    """First weights for each seed: normal, variance 1 / fan-in; norms 1, biases 0.
+
+    What is added to the stream starts smaller by the root of the number of sub-layers, so that
+    deep stacks begin as tame as shallow ones.
+    """
+    made = [_random(shape, torch.Generator().manual_seed(seed)) for seed in seeds]
+    return {name: torch.stack([own[name] for own in made]) for name in made[0]}
+
+
+def _random(shape: TransformerShape, source: torch.Generator) -> Weights:
+    def normal(*size: int, fan: int) -> Tensor:
+        return torch.randn(*size, generator=source) / math.sqrt(fan)
+
+    width, inner = shape.width, shape.heads * shape.head_width
+    weights = {
+        "embedding": normal(shape.vocabulary, width, fan=1),
+        "unembedding": normal(width, shape.outputs, fan=width),
+    }
+    if shape.positions == "absolute":
+        weights["position"] = normal(shape.longest, width, fan=1)
+    for stack in ("encoder", "decoder") if shape.decoder else ("encoder",):
+        attentions = ("self", "cross") if stack == "decoder" else ("self",)
+        layers, depth = shape.own_layers, shape.layers * (len(attentions) + 1)
+        for kind in attentions:
+            for part in ("query", "key", "value"):
+                weights[f"{stack}.{kind}.{part}"] = normal(layers, width, inner, fan=width)
+            weights[f"{stack}.{kind}.output"] = normal(layers, inner, width, fan=inner * depth)
+            weights[f"{stack}.{kind}.scale"] = torch.ones(layers, width)
+        weights[f"{stack}.mlp.inner"] = normal(layers, width, shape.hidden, fan=width)
+        outer_fan = shape.hidden * depth
+        weights[f"{stack}.mlp.outer"] = normal(layers, shape.hidden, width, fan=outer_fan)
+        weights[f"{stack}.mlp.scale"] = torch.ones(layers, width)
+        weights[f"{stack}.final_scale"] = torch.ones(width)
+        if stack == "decoder" or shape.positions == "relative":
+            weights[f"{stack}.relative"] = torch.zeros(BUCKETS, shape.heads)
+    return weights
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """What an encoder made of its input, and where there was any."""
+
+    stream: Stream
+    valid: Bool[Tensor, "E B N"]
+
+
+def encode(
+    weights: Weights,
+    shape: TransformerShape,
+    tokens: Int[Tensor, "E B N"],
+    *,
+    lengths: Int[Tensor, "E B"],
+    layers: int | None = None,
+    watch: Watch | None = None,
+) -> Encoded:
+    """The encoder's stream after its last norm; `layers` may ask for others than the shape's."""
+    places = torch.arange(tokens.shape[2], device=tokens.device)
+    valid = places < lengths.unsqueeze(-1)
+    z = _embed(weights["embedding"], tokens)
+    if shape.positions == "absolute":
+        if tokens.shape[2] > shape.longest:
+            raise ModelError(
+                f"the input has {tokens.shape[2]} positions; this model has embeddings for "
+                f"{shape.longest}"
+            )
+        z = z + weights["position"][:, None, : tokens.shape[2]].float()
+    bias = _masked(_relative(weights, "encoder", tokens.shape[2]), valid[:, :, None, None])
+    own = _by_layer(weights, "encoder")
+    for layer in range(shape.layers if layers is None else layers):
+        mine = own[layer % len(own)]
+        z = through(attend_within, z, *mine["self"], bias, shape.heads)
+        if watch is not None:
+            watch(layer, "attention", z)
+        z = through(feed_forward, z, *mine["mlp"])
+        if watch is not None:
+            watch(layer, "mlp", z)
+    return Encoded(norm(z, weights["encoder.final_scale"]), valid)
+
+
+def decode(
+    weights: Weights, shape: TransformerShape, tokens: Int[Tensor, "E B M"], encoded: Encoded
+) -> Float[Tensor, "E B M O"]:
+    """Logits of what comes after each token of the outputs so far."""
+    size = tokens.shape[2]
+    z = _embed(weights["embedding"], tokens)
+    causal = torch.ones(size, size, dtype=torch.bool, device=tokens.device).tril()
+    bias = _masked(_relative(weights, "decoder", size), causal[None, None, None])
+    across = _masked(None, encoded.valid[:, :, None, None])
+    own = _by_layer(weights, "decoder")
+    for layer in range(shape.layers):
+        mine = own[layer % len(own)]
+        z = through(attend_within, z, *mine["self"], bias, shape.heads)
+        z = through(attend_across, z, encoded.stream, *mine["cross"], across, shape.heads)
+        z = through(feed_forward, z, *mine["mlp"])
+    return read_out(weights, norm(z, weights["decoder.final_scale"]))
+
+
+def read_out(weights: Weights, stream: Float[Tensor, "E B N D"]) -> Float[Tensor, "E B N O"]:
+    """Logits, in float32."""
+    return product(stream, weights["unembedding"]).float()
+
+
+def cast(weights: Mapping[str, Tensor], dtype: torch.dtype) -> Weights:
+    """The weights in another type, through which gradients come back."""
+    return {name: tensor.to(dtype) for name, tensor in weights.items()}
+
+
+def _embed(table: Float[Tensor, "E V D"], tokens: Int[Tensor, "E B N"]) -> Stream:
+    """Rows of each member's table, in float32 as the whole stream is.
+
+    A product, not a look-up: with few words its derivative would be many additions to one place.
+    """
+    return product(one_hot(tokens, table.shape[1], table.dtype), table).float()
+
+
+def one_hot(codes: Int[Tensor, "*any"], size: int, dtype: torch.dtype) -> Float[Tensor, "*any S"]:
+    """1 at each code and 0 elsewhere; nothing is asked of the host."""
+    return (codes.unsqueeze(-1) == torch.arange(size, device=codes.device)).to(dtype)
+
+
+def _by_layer(weights: Weights, stack: str) -> list[dict[str, tuple[Tensor, ...]]]:
+    """Every layer's weights by sub-layer, in the order in which its function takes them.
+
+    Matrices that are applied to the same values are put beside each other, for one product; taking
+    layers apart at once lets gradients be put together at once.
+    """
+
+    def beside(kind: str, *parts: str) -> Tensor:
+        return torch.cat([weights[f"{stack}.{kind}.{part}"] for part in parts], -1)
+
+    def alone(kind: str, *parts: str) -> list[Tensor]:
+        return [weights[f"{stack}.{kind}.{part}"] for part in parts]
+
+    whole = {
+        "self": [*alone("self", "scale"), beside("self", "query", "key", "value")],
+        "mlp": alone("mlp", "scale", "inner", "outer"),
+    }
+    whole["self"] += alone("self", "output")
+    if f"{stack}.cross.scale" in weights:
+        whole["cross"] = [*alone("cross", "scale", "query"), beside("cross", "key", "value")]
+        whole["cross"] += alone("cross", "output")
+    layers = whole["mlp"][0].shape[1]
+    apart = {
+        kind: list(zip(*(t.unbind(1) for t in parts), strict=True)) for kind, parts in whole.items()
+    }
+    return [{kind: parts[n] for kind, parts in apart.items()} for n in range(layers)]
+
+
+def _masked(bias: Tensor | None, allowed: Tensor) -> Tensor:
+    """The bias, or 0, where attention is allowed, and as good as minus infinity elsewhere."""
+    never = torch.zeros(allowed.shape, device=allowed.device).masked_fill(~allowed, -1e9)
+    return never if bias is None else bias + never
+
+
+def _relative(weights: Weights, stack: str, size: int) -> Float[Tensor, "E 1 H N N"] | None:
+    table = weights.get(f"{stack}.relative")
+    if table is None:
+        return None
+    places = torch.arange(size, device=table.device)
+    buckets = bucket(places[None, :] - places[:, None], both_ways=stack == "encoder")
+    chosen = one_hot(buckets, BUCKETS, table.dtype) @ table[:, None]
+    return chosen.permute(0, 3, 1, 2).unsqueeze(1).float()
+
+
+def bucket(offsets: Int[Tensor, "N M"], *, both_ways: bool) -> Int[Tensor, "N M"]:
+    """T5's buckets of j - i: near ones apart, far ones in groups that grow geometrically."""
+    buckets = BUCKETS // 2 if both_ways else BUCKETS
+    side = (offsets > 0) * buckets if both_ways else torch.zeros_like(offsets)
+    distance = offsets.abs() if both_ways else (-offsets).clamp(min=0)
+    exact = buckets // 2
+    ratio = (distance.clamp(min=1).float() / exact).log() / math.log(FARTHEST / exact)
+    far = exact + (ratio * (buckets - exact)).long()
+    return side + torch.where(distance < exact, distance, far.clamp(max=buckets - 1))

@@ -1,0 +1,267 @@
+"""Encoder-decoder Transformers that learn SCAN from commands and actions alone (the paper's D.4).
+
+Words are whole tokens on both sides; START begins the actions and END ends them. An answer is
+right if greedy decoding gives every action and then END. That is so exactly if, given the right
+actions so far, the next one is always the likeliest: one pass over the true actions decides it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from espalier.data.scan import ACTIONS, WORDS, Example, ScanSplit, generate_examples, scan_split
+from espalier.errors import ConfigError, DataError
+from espalier.nets.noise import Dice
+from espalier.nets.transformer import (
+    TransformerShape,
+    Weights,
+    decode,
+    encode,
+    random_transformers,
+)
+from espalier.training.devices import choose_device
+from espalier.training.folder import RunFolder
+from espalier.training.kept import keep_run
+from espalier.training.learner import Row
+from espalier.training.loop import Plan
+from espalier.training.parity import in_precision
+from espalier.training.progress import Report, silence
+from espalier.training.schedule import AtEpochs
+from espalier.training.stacked import StackedLearner, StepRecipe, Team
+
+PAD, START, END = 0, 1, 2
+SYMBOLS = ("<pad>", "<start>", "<end>", *WORDS, *ACTIONS)
+_CODES = {symbol: code for code, symbol in enumerate(SYMBOLS)}
+LOGITS_AT_ONCE = 1 << 24
+FITTED = 500  # training examples that a measure looks at
+
+
+@dataclass(frozen=True)
+class ScanRun:
+    """One kind of Transformer, a member for each split and seed; the defaults are the paper's.
+
+    A split `upto:A,B` is made from the grammar: up to A actions to learn from, up to B to be
+    tested on. `tests` draws so many of the test examples, or all.
+    """
+
+    shape: TransformerShape = field(
+        default_factory=lambda: TransformerShape(
+            vocabulary=len(SYMBOLS),
+            outputs=len(SYMBOLS),
+            width=128,
+            hidden=512,
+            heads=8,
+            head_width=128,
+            layers=2,
+            decoder=True,
+        )
+    )
+    splits: tuple[str, ...] = ("length", "mcd1", "mcd2", "mcd3")
+    recipe: StepRecipe = field(
+        default_factory=lambda: StepRecipe(100_000, 128, precision="bfloat16")
+    )
+    seeds: int = 1
+    tests: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1 or not self.splits:
+            raise ConfigError(
+                f"seeds is {self.seeds} and splits are {self.splits}; give one of each at least"
+            )
+        if not self.shape.decoder:
+            raise ConfigError("shape.decoder is False; SCAN's actions are written by a decoder")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting, nested as it is here."""
+        return asdict(self)
+
+    def team(self) -> Team:
+        """A member for each split and seed."""
+        both = [(split, seed) for split in self.splits for seed in range(self.seeds)]
+        return Team(
+            tuple(f"{split}-{seed}" for split, seed in both),
+            tuple(seed for _, seed in both),
+            tuple({"split": split, "seed": seed} for split, seed in both),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Commands and actions as tokens, filled up with PAD; actions end with END."""
+
+    commands: Int[Tensor, "M N"]
+    actions: Int[Tensor, "M T"]
+
+    @classmethod
+    def of(cls, examples: Sequence[Example]) -> Pairs:
+        """Examples in their order."""
+        if not examples:
+            raise DataError("a split of SCAN has no examples of one kind; nothing can be learnt")
+        commands = [[_CODES[word] for word in one.command.split()] for one in examples]
+        actions = [[*(_CODES[word] for word in one.actions.split()), END] for one in examples]
+        return cls(_padded(commands), _padded(actions))
+
+    def to(self, device: torch.device) -> Pairs:
+        """The same on a device."""
+        return Pairs(self.commands.to(device), self.actions.to(device))
+
+
+@dataclass(frozen=True, eq=False)
+class TranslationTask:
+    """E Transformers; a member draws from the examples `firsts` to `firsts + counts`."""
+
+    shape: TransformerShape
+    pairs: Pairs
+    firsts: Int[Tensor, " E"]
+    counts: Int[Tensor, " E"]
+    fits: tuple[Pairs, ...]
+    tests: tuple[Pairs, ...]
+    recipe: StepRecipe
+
+    @classmethod
+    def of(cls, run: ScanRun, device: torch.device) -> TranslationTask:
+        """The run's splits on a device, each split's examples once."""
+        found = {name: read_split(name) for name in run.splits}
+        everything = [one for split in found.values() for one in split.train]
+        sizes = [len(split.train) for split in found.values()]
+        starts = [sum(sizes[:n]) for n in range(len(sizes))]
+        each = [n for n in range(len(sizes)) for _ in range(run.seeds)]
+        fits = [Pairs.of(_drawn(split.train, FITTED)).to(device) for split in found.values()]
+        tests = [Pairs.of(_drawn(split.test, run.tests)).to(device) for split in found.values()]
+        return cls(
+            shape=run.shape,
+            pairs=Pairs.of(everything).to(device),
+            firsts=torch.tensor([starts[n] for n in each], device=device),
+            counts=torch.tensor([sizes[n] for n in each], device=device),
+            fits=tuple(fits[n] for n in each),
+            tests=tuple(tests[n] for n in each),
+            recipe=run.recipe,
+        )
+
+    def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
+        """Cross-entropies, means over the actions of the batches drawn."""
+        chosen = self.firsts.unsqueeze(1) + dice.choices(0, self.recipe.batch, self.counts)
+        actions = self.pairs.actions[chosen]
+        weights = in_precision(weights, self.recipe)
+        logits = action_logits(weights, self.shape, self.pairs.commands[chosen], actions)
+        shares = logits.log_softmax(-1).gather(-1, actions.unsqueeze(-1)).squeeze(-1)
+        counted = actions != PAD
+        return -(shares * counted).sum((1, 2)) / counted.sum((1, 2))
+
+    def measure(self, weights: Weights) -> list[dict[str, float]]:
+        """The share of commands with every action right, of training and of the test."""
+        weights = in_precision(weights, self.recipe)
+        found = []
+        for member, kinds in enumerate(zip(self.fits, self.tests, strict=True)):
+            own = {name: tensor[member : member + 1] for name, tensor in weights.items()}
+            fit, test = (float(answered(own, self.shape, kind).double().mean()) for kind in kinds)
+            found.append({"train_accuracy": fit, "accuracy": test})
+        return found
+
+
+def train_scan(
+    run: ScanRun,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    device: str = "auto",
+    report: Report = silence,
+) -> list[Row]:
+    """Train a run's members at once and return their measures; with `out`, keep and go on."""
+    where = choose_device(device)
+    learner = scan_learner(run, where)
+    return keep_run(
+        learner,
+        Plan(run.recipe.measures, (AtEpochs((run.recipe.measures,)),)),
+        folder=None if out is None else RunFolder.create(out),
+        about=("scan", json.loads(json.dumps(run.to_dict())), _describe(run)),
+        report=report,
+    )
+
+
+def scan_learner(run: ScanRun, device: torch.device) -> StackedLearner:
+    """The members at their first step."""
+    team = run.team()
+    return StackedLearner(
+        TranslationTask.of(run, device),
+        random_transformers(run.shape, team.seeds),
+        run.recipe,
+        team=team,
+        device=device,
+        metadata={"shape": json.dumps(run.shape.to_dict())},
+    )
+
+
+def read_split(name: str) -> ScanSplit:
+    """A split from its files, or one made from the grammar."""
+    kind, _, detail = name.partition(":")
+    if kind != "upto":
+        return scan_split(name)
+    try:
+        learnt, tested = (int(number) for number in detail.split(","))
+    except ValueError:
+        raise DataError(f"{name!r} is not a split of SCAN; write 'upto:8,16'") from None
+    return _made(learnt, tested)
+
+
+@cache
+def _made(learnt: int, tested: int) -> ScanSplit:
+    examples = list(generate_examples())
+    return ScanSplit(
+        f"upto:{learnt},{tested}",
+        tuple(one for one in examples if one.length <= learnt),
+        tuple(one for one in examples if learnt < one.length <= tested),
+    )
+
+
+def action_logits(
+    weights: Weights,
+    shape: TransformerShape,
+    commands: Int[Tensor, "E B N"],
+    actions: Int[Tensor, "E B T"],
+) -> Float[Tensor, "E B T O"]:
+    """What comes next after each of the true actions so far."""
+    encoded = encode(weights, shape, commands, lengths=(commands != PAD).sum(-1))
+    before = torch.cat([torch.full_like(actions[..., :1], START), actions[..., :-1]], -1)
+    return decode(weights, shape, before, encoded)
+
+
+@torch.no_grad()
+def answered(weights: Weights, shape: TransformerShape, test: Pairs) -> Tensor:
+    """For every command, whether one member's greedy decoding gives exactly its actions."""
+    size = max(1, LOGITS_AT_ONCE // (test.actions.shape[1] * shape.heads * 64))
+    found = []
+    for commands, actions in zip(test.commands.split(size), test.actions.split(size), strict=True):
+        likeliest = action_logits(weights, shape, commands[None], actions[None])[0].argmax(-1)
+        found.append(((likeliest == actions) | (actions == PAD)).all(-1))
+    return torch.cat(found)
+
+
+def _drawn(examples: tuple[Example, ...], count: int | None) -> Sequence[Example]:
+    if count is None or count >= len(examples):
+        return examples
+    step = len(examples) / count
+    return [examples[int(n * step)] for n in range(count)]
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> Int[Tensor, "M N"]:
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
+
+
+def _describe(run: ScanRun) -> dict[str, Any]:
+    whole, sizes = hashlib.sha256(), {}
+    for name in run.splits:
+        split = read_split(name)
+        sizes[name] = [len(split.train), len(split.test)]
+        whole.update(repr((split.train, split.test)).encode())
+    return {"sha256": whole.hexdigest(), "splits": sizes}

@@ -1,0 +1,61 @@
+"""The script for an accelerator: the experiments' rows without pandas, in calls of limited time."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+from benchmarks import learn
+from pandas.testing import assert_frame_equal
+
+from espalier.experiments import load
+from experiments.test_scripts import SCRIPT
+
+
+def test_it_makes_the_experiments_rows_where_there_is_little_but_torch(shelf, tmp_path):
+    words = ["run", "--scale", "smoke", "--only", "traces", "--out", str(tmp_path)]
+    words += ["--runs", str(shelf.path), "--device", "cpu"]
+    experiment = load("alta-figure-4")
+    direct = shelf.rows(experiment.run, experiment.config("smoke"))
+    for folder in shelf.path.glob("traces-*"):
+        for table in folder.glob("*.parquet"):
+            table.unlink()  # as where nothing could read it
+    command = [sys.executable, "-c", SCRIPT, learn.__file__, *words]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert told.rstrip().endswith("everything is done")
+    found = pd.read_json(tmp_path / "alta-figure-4.jsonl", lines=True)
+    keys = ["program", "version", "seed", "length", "ones"]
+    one, other = (table.sort_values(keys, ignore_index=True) for table in (found, direct))
+    assert_frame_equal(one, other[one.columns])
+    manifests = json.loads((tmp_path / "manifests.json").read_text())
+    assert {manifest["status"] for manifest in manifests.values()} == {"finished"}
+
+
+def test_it_stops_when_time_is_up_and_goes_on(tmp_path, capsys):
+    words = ["run", "--scale", "smoke", "--only", "parity", "--layers", "1", "--steps", "20"]
+    words += ["--out", str(tmp_path / "out"), "--runs", str(tmp_path / "runs"), "--device", "cpu"]
+    learn.main([*words, "--seconds", "0.02"])
+    assert "time is up" in capsys.readouterr().out
+    learn.main([*words, "--seconds", "500"])
+    assert "everything is done" in capsys.readouterr().out
+    rows = pd.read_json(tmp_path / "out/alta-table-3.jsonl", lines=True)
+    assert set(rows["layers"]) == {1}
+    assert rows.groupby(["sharing", "positions", "seed"]).ngroups == 8
+
+
+def test_it_checks_and_times_every_kind(tmp_path, capsys):
+    learn.main(["check", "--device", "cpu"])
+    told = capsys.readouterr().out
+    assert told.count("resumed: True") == len(told.splitlines()) == 13
+    words = ["bench", "--scale", "smoke", "--each", "0.01", "--only", "traces", "readable"]
+    learn.main([*words, "--device", "cpu", "--out", str(tmp_path)])
+    timed = json.loads((tmp_path / "learn-bench.json").read_text())["rows"]
+    assert len(timed) == 6
+    assert all(row["steps_per_second"] > 0 for row in timed)
+
+
+def test_work_is_counted_product_by_product():
+    """Against a multiplication at a time, for one string through one layer."""
+    run = learn.end_to_end("smoke")[0]  # width 8, 2 heads of 4, hidden 8, one layer, 4 positions
+    each = 3 * 8 * 8 + 8 * 8 + 2 * (4 * 4) * 2 + 2 * 8 * 8
+    assert learn.flops(run) == 6 * run.seeds * run.recipe.batch * 4 * each

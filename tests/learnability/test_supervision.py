@@ -1,0 +1,108 @@
+import itertools
+import json
+
+import pytest
+import torch
+
+import espalier as es
+from espalier import zoo
+from espalier.learnability.lessons import lessons
+from espalier.learnability.supervision import (
+    TraceSettings,
+    TraceTask,
+    load_trace_trained,
+    train_on_traces,
+)
+from espalier.nets.noise import Dice
+from espalier.training.stacked import StepRecipe
+
+SHORT = ["".join(bits) for size in range(1, 5) for bits in itertools.product("01", repeat=size)]
+LONG = ["1" * 9, "10" * 6, "0" * 11, "0111011101"]
+ENTRY = zoo.load("parity-sequential-relative")
+
+
+def teach(tmp_path=None, *, steps=500, seeds=(0, 1), measures=2, **more):
+    recipe = StepRecipe(steps, 64, 3e-3, "adam", measures, "float32")
+    return train_on_traces(
+        ENTRY.program,
+        [ENTRY.encode(text) for text in SHORT],
+        settings=TraceSettings(hidden=64, recipe=recipe),
+        seeds=seeds,
+        device="cpu",
+        out=tmp_path,
+        **more,
+    )
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    place = tmp_path_factory.mktemp("traces") / "run"
+    return place, teach(place)
+
+
+def test_an_mlp_trained_on_short_strings_runs_long_ones(taught):
+    """The paper's finding for Sequential (Relative): its minimal version generalises, and so it."""
+    _, found = taught
+    assert [row["right"] for row in found.rows if row["step"] == 500] == [1.0, 1.0]
+    for model in found.models:
+        runs = model.run_many([ENTRY.encode(text) for text in LONG], max_layers=30)
+        assert [run.outputs[-1] for run in runs] == [text.count("1") % 2 for text in LONG]
+        assert all(run.halted for run in runs)
+
+
+def test_a_run_is_read_back_from_its_folder(taught):
+    place, found = taught
+    again = load_trace_trained(ENTRY.program, place)
+    z = torch.randn(2, 3, found.models[0].layout.width)
+    for one, other in zip(found.models, again, strict=True):
+        assert torch.equal(one.encoder.feedforward(z), other.encoder.feedforward(z))
+    manifest = json.loads((place / "manifest.json").read_text())
+    assert (manifest["kind"], manifest["status"]) == ("traces", "finished")
+    (listed,) = es.list_runs(place)
+    assert (listed.kind, listed.members, listed.epoch, listed.epochs) == ("traces", 2, 2.0, 2)
+    with pytest.raises(es.ModelError, match="trained for a stream of width 9, this program's"):
+        load_trace_trained(zoo.load("parity-sum-modulo", buckets=4).program, place)
+    with pytest.raises(es.ModelError, match="holds no finished run on traces"):
+        load_trace_trained(ENTRY.program, place.parent / "other")
+    with pytest.raises(es.ModelError, match="holds rules, not a trained MLP"):
+        found.models[0].save(place / "model.safetensors")
+    with pytest.raises(es.ConfigError, match=r"holds another run: .*seeds.1 1 -> None"):
+        teach(place, seeds=(0,))
+
+
+def test_the_loss_is_of_the_noisy_stream_against_the_clean_outcome():
+    """By its definition, example by example, with a network that changes nothing."""
+    model = es.compile_program(ENTRY.program)
+    pairs = lessons(model, [ENTRY.encode(text) for text in SHORT])
+    settings = TraceSettings(noise=0.2, recipe=StepRecipe(2, 5, measures=1))
+    task = TraceTask.of(pairs, settings, torch.device("cpu"))
+    dice = Dice(torch.tensor([4]), torch.tensor(9))
+    still = {"layer0_weight": torch.zeros(1, 9, 9), "layer0_bias": torch.zeros(1, 9)}
+    chosen = dice.choices(0, 5, torch.tensor([len(pairs)]))[0]
+    noise = dice.gaussians(1, 45).view(5, 9)
+    by_hand = [
+        sum(
+            float(pairs.before[row, d] + 0.2 * noise[n, d] - pairs.after[row, d]) ** 2
+            for d in range(9)
+        )
+        for n, row in enumerate(chosen.tolist())
+    ]
+    assert float(task.losses(still, dice)[0]) == pytest.approx(sum(by_hand) / 45, rel=1e-5)
+
+
+def test_the_compiled_rules_would_lose_nothing():
+    """Lessons are consistent: the compiled sub-layer maps every `before` to its `after`."""
+    model = es.compile_program(ENTRY.program)
+    pairs = lessons(model, [ENTRY.encode(text) for text in SHORT])
+    assert torch.equal(model.encoder.feedforward(pairs.before[None])[0], pairs.after)
+
+
+def test_what_cannot_be_taught_is_refused(tmp_path):
+    with pytest.raises(es.DataError, match="at least one input"):
+        train_on_traces(ENTRY.program, [])
+    with pytest.raises(es.ConfigError, match=r"seeds are \[1, 1\]; give at least one, and none tw"):
+        teach(seeds=(1, 1))
+    with pytest.raises(es.ConfigError, match="noise is -1; a standard deviation is 0 or more"):
+        TraceSettings(noise=-1)
+    with pytest.raises(es.ConfigError, match="hidden is 0; it must be at least 1"):
+        TraceSettings(hidden=0)

@@ -1,0 +1,156 @@
+"""Parity and SCAN from examples alone: the tasks by their definitions, and runs in folders."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+
+import espalier as es
+from espalier.data.parity import ParityConfig, parity_set
+from espalier.data.scan import Example
+from espalier.nets.noise import Dice
+from espalier.nets.transformer import TransformerShape, decode, encode, random_transformers
+from espalier.training import parity, translation
+from espalier.training.loop import Interrupted
+from espalier.training.parity import ParityRun, ParityTask, predict, train_parity
+from espalier.training.stacked import StepRecipe
+from espalier.training.translation import END, PAD, START, Pairs, ScanRun, TranslationTask
+
+CPU = torch.device("cpu")
+SIZES = {"width": 8, "hidden": 8, "heads": 2, "head_width": 4, "layers": 2, "longest": 16}
+RECIPE = StepRecipe(12, 6, 1e-2, "adafactor", measures=3, precision="float32")
+
+
+def parity_run(**more):
+    shape = TransformerShape(3, 2, **SIZES)
+    defaults = {"train": ParityConfig(4, 5), "test": ParityConfig(8, 4, 1), "seeds": 2}
+    return ParityRun(shape, recipe=RECIPE, **(defaults | more))
+
+
+def scan_run(**more):
+    size = len(translation.SYMBOLS)
+    shape = TransformerShape(size, size, decoder=True, **SIZES)
+    defaults = {"splits": ("upto:1,2", "upto:2,3"), "tests": 9}
+    return ScanRun(shape, recipe=RECIPE, **(defaults | more))
+
+
+def test_a_parity_batch_is_judged_at_the_last_bit():
+    run = parity_run()
+    task, weights = ParityTask.of(run, CPU), random_transformers(run.shape, [0, 1])
+    dice = Dice(torch.tensor([0, 1]), torch.tensor(5))
+    strings = parity_set(run.train).strings()
+    chosen = dice.choices(0, 6, torch.tensor([len(strings)] * 2))
+    for member, loss in enumerate(task.losses(weights, dice).tolist()):
+        own = {name: tensor[member : member + 1] for name, tensor in weights.items()}
+        losses = []
+        for row in chosen[member].tolist():
+            tokens = torch.tensor([[[2, *map(int, strings[row])]]])
+            lengths = torch.tensor([[tokens.shape[2]]])
+            last = encode(own, run.shape, tokens, lengths=lengths).stream[0, 0, -1]
+            shares = (last @ own["unembedding"][0]).log_softmax(0)
+            losses.append(-float(shares[strings[row].count("1") % 2]))
+        assert loss == pytest.approx(np.mean(losses), rel=1e-4)
+
+
+def test_predictions_do_not_depend_on_company(monkeypatch):
+    run = parity_run()
+    weights, test = random_transformers(run.shape, [0, 1]), parity_set(run.test)
+    together = predict(weights, run.shape, test)
+    monkeypatch.setattr(parity, "AT_ONCE", 1)
+    assert np.array_equal(predict(weights, run.shape, test), together)
+    assert together.shape == (2, len(test))
+    right = (together == test.parities)[:, test.lengths > 4].mean(1)
+    measured = ParityTask.of(run, CPU).measure(weights)
+    assert [row["long"] for row in measured] == right.tolist()
+
+
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path):
+    whole = train_parity(parity_run(), device="cpu")
+
+    def stop(moment):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted, match="saved in"):
+        train_parity(parity_run(), device="cpu", out=tmp_path / "run", report=stop)
+    assert json.loads((tmp_path / "run/manifest.json").read_text())["status"] == "interrupted"
+    assert train_parity(parity_run(), device="cpu", out=tmp_path / "run") == whole
+    assert not list((tmp_path / "run").glob(".*"))
+    with pytest.raises(es.ConfigError, match=r"holds another run: train.per_count 5 -> 6"):
+        train_parity(parity_run(train=ParityConfig(4, 6)), out=tmp_path / "run", device="cpu")
+
+
+def test_scan_is_words_with_start_and_end():
+    pairs = Pairs.of([Example("jump", "I_JUMP"), Example("walk twice", "I_WALK I_WALK")])
+    jump, walk, twice = (translation.SYMBOLS.index(word) for word in ("jump", "walk", "twice"))
+    i_jump, i_walk = (translation.SYMBOLS.index(word) for word in ("I_JUMP", "I_WALK"))
+    assert pairs.commands.tolist() == [[jump, PAD], [walk, twice]]
+    assert pairs.actions.tolist() == [[i_jump, END, PAD], [i_walk, i_walk, END]]
+    with pytest.raises(es.DataError, match="no examples of one kind"):
+        Pairs.of([])
+
+
+def test_one_pass_decides_what_greedy_decoding_would_give():
+    """Of actions that are the model's own, and of the true ones, which it does not know."""
+    run = scan_run()
+    test = Pairs.of(translation.read_split("upto:1,2").test[:12])
+    weights = random_transformers(run.shape, [0])
+    weights["unembedding"][:, :, END] += 0.5  # some stop soon
+    written = [greedy(weights, run.shape, test.commands[row], 3) for row in range(12)]
+    actions = test.actions.clone()
+    for row in range(0, 12, 2):
+        actions[row] = torch.tensor([*written[row], PAD, PAD, PAD][:3])
+    found = translation.answered(weights, run.shape, Pairs(test.commands, actions)).tolist()
+    wanted = [[code for code in row if code != PAD] for row in actions.tolist()]
+    assert found == [one == other for one, other in zip(written, wanted, strict=True)]
+    assert found[::2] == [True] * 6
+    assert not all(found)
+
+
+def greedy(weights, shape, command, longest):
+    command = command[command != PAD].view(1, 1, -1)
+    encoded = encode(weights, shape, command, lengths=torch.tensor([[command.shape[2]]]))
+    written = []
+    while len(written) < longest and END not in written:
+        before = torch.tensor([[[START, *written]]])
+        written.append(int(decode(weights, shape, before, encoded)[0, 0, -1].argmax()))
+    return written
+
+
+def test_scan_members_learn_from_their_own_split():
+    """Each member's loss in company is its loss alone."""
+    run = scan_run()
+    dice = Dice(torch.tensor([0, 0]), torch.tensor(3))
+    together = TranslationTask.of(run, CPU).losses(random_transformers(run.shape, [0, 0]), dice)
+    for member, split in enumerate(run.splits):
+        alone = scan_run(splits=(split,))
+        own = Dice(torch.tensor([0]), torch.tensor(3))
+        loss = TranslationTask.of(alone, CPU).losses(random_transformers(run.shape, [0]), own)
+        torch.testing.assert_close(loss[0], together[member])
+    rows = translation.train_scan(run, device="cpu")
+    assert [row["split"] for row in rows[:2]] == ["upto:1,2", "upto:2,3"]
+    assert rows[-1]["train_loss"] < rows[0]["train_loss"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: parity_run(seeds=0), "seeds is 0; at least one model is needed"),
+        (lambda: scan_run(splits=()), "give one of each at least"),
+        (lambda: ScanRun(TransformerShape(22, 22)), "written by a decoder"),
+        (
+            lambda: ParityRun(TransformerShape(3, 2, positions="absolute", longest=40)),
+            "strings of 40 bits need 41 positions",
+        ),
+    ],
+)
+def test_runs_that_cannot_be_are_refused(make, message):
+    with pytest.raises(es.ConfigError, match=message):
+        make()
+
+
+def test_a_split_that_is_none_is_refused():
+    with pytest.raises(es.DataError, match="'upto:3' is not a split of SCAN; write 'upto:8,16'"):
+        translation.read_split("upto:3")

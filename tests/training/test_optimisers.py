@@ -1,0 +1,68 @@
+"""Every member of a stack is updated as torch.optim updates it alone."""
+
+import pytest
+import torch
+
+from espalier.errors import ConfigError
+from espalier.training.optimisers import optimiser_of, refill
+
+SHAPES = {"inner_weight": (3, 4), "inner_bias": (4,), "layers": (2, 5, 3), "layers_scale": (2, 5)}
+
+
+def stacked(seed=0, members=3):
+    source = torch.Generator().manual_seed(seed)
+    return {
+        name: torch.randn(members, *shape, generator=source)
+        * 10.0 ** -torch.arange(members).view(-1, *[1] * len(shape))
+        for name, shape in SHAPES.items()
+    }
+
+
+def apart(weights, member):
+    """One member's weights, with stacked layers as tensors of their own, as torch would have."""
+    found = {}
+    for name, tensor in weights.items():
+        if name.startswith("layers"):
+            found |= {f"{name}.{n}": layer.clone() for n, layer in enumerate(tensor[member])}
+        else:
+            found[name] = tensor[member].clone()
+    return found
+
+
+@pytest.mark.parametrize("name", ["adam", "adafactor"])
+@pytest.mark.parametrize("rate", [1e-2, 0.7])
+def test_a_member_goes_as_it_would_alone(name, rate):
+    weights = stacked()
+    alone = [apart(weights, member) for member in range(3)]
+    kind = {"adam": torch.optim.Adam, "adafactor": torch.optim.Adafactor}[name]
+    references = [kind(list(own.values()), lr=rate) for own in alone]
+    optimiser = optimiser_of(name, weights, rate)
+    for step in range(6):
+        gradients = stacked(seed=step + 1)
+        optimiser.update(list(gradients.values()))
+        for member, (own, reference) in enumerate(zip(alone, references, strict=True)):
+            theirs = apart(gradients, member)
+            for key, parameter in own.items():
+                parameter.grad = theirs[key]
+            reference.step()
+    for member, own in enumerate(alone):
+        for key, value in apart(weights, member).items():
+            torch.testing.assert_close(value, own[key], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["adam", "adafactor"])
+def test_its_tensors_are_all_that_it_remembers(name):
+    first = stacked()
+    one = optimiser_of(name, first, 0.1)
+    one.update(list(stacked(seed=1).values()))
+    second = {key: tensor.clone() for key, tensor in first.items()}
+    other = optimiser_of(name, second, 0.1)
+    refill(other.tensors(), one.tensors(), "")
+    for optimiser in (one, other):
+        optimiser.update(list(stacked(seed=2).values()))
+    assert all(torch.equal(first[key], second[key]) for key in first)
+
+
+def test_an_unknown_one_is_refused():
+    with pytest.raises(ConfigError, match="there is no optimiser 'sgd'; use 'adam' or"):
+        optimiser_of("sgd", stacked(), 0.1)
