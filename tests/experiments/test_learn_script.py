@@ -49,7 +49,7 @@ def test_it_checks_and_times_every_kind(tmp_path, capsys):
     assert told.count("resumed: True") == len(told.splitlines()) == 13
     words = ["bench", "--scale", "smoke", "--each", "0.01", "--only", "traces", "readable"]
     learn.main([*words, "--device", "cpu", "--out", str(tmp_path)])
-    timed = json.loads((tmp_path / "learn-bench.json").read_text())["rows"]
+    timed = json.loads((tmp_path / "learn-bench.json").read_text())["alone"]
     assert len(timed) == 6
     assert all(row["steps_per_second"] > 0 for row in timed)
 

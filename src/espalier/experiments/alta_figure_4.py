@@ -41,10 +41,12 @@ class Config:
 
 def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a program, version, seed, length and number of ones."""
-    rows: list[Row] = []
-    for one in config.traced:
-        rows += compiled_cells(one) + traced_cells(one, shelf)
-    return rows
+    return shelf.gather(all_versions, config.traced)
+
+
+def all_versions(one: Traced, shelf: Shelf) -> list[Row]:
+    """Of the compiled program, of its minimal version, and of what was trained on its traces."""
+    return compiled_cells(one) + traced_cells(one, shelf)
 
 
 def run(config: Config, shelf: Shelf) -> pandas.DataFrame:

@@ -46,12 +46,10 @@ def _shallow(scale: Scale) -> tuple[ParityRun, ...]:
 def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a kind of supervision, seed, length and number of ones."""
     names = ("supervision", "seed", "trained_to", "length", "ones", "strings", "right", "odd")
-    rows: list[Row] = []
-    for one in config.traced:
-        rows += [row | {"supervision": row["program"]} for row in traced_cells(one, shelf)]
-    for run in config.runs:
-        found = transformer_cells(run, shelf)
-        rows += [row | {"supervision": SHARING[str(row["sharing"])]} for row in found]
+    traces = shelf.gather(traced_cells, config.traced)
+    rows = [row | {"supervision": row["program"]} for row in traces]
+    examples = shelf.gather(transformer_cells, config.runs)
+    rows += [row | {"supervision": SHARING[str(row["sharing"])]} for row in examples]
     return [{name: row[name] for name in names} for row in rows]
 
 

@@ -37,7 +37,7 @@ class Config:
 
 def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a program, seed, length and number of ones."""
-    return [row for one in config.read for row in read_cells(one, shelf)]
+    return shelf.gather(read_cells, config.read)
 
 
 def run(config: Config, shelf: Shelf) -> pandas.DataFrame:

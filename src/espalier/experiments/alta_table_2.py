@@ -20,7 +20,7 @@ __all__ = ["Config", "draw", "measure", "run", "tabulate"]
 
 def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a program, seed, length and number of ones."""
-    return [row for one in config.traced for row in traced_cells(one, shelf)]
+    return shelf.gather(traced_cells, config.traced)
 
 
 def run(config: Config, shelf: Shelf) -> pandas.DataFrame:

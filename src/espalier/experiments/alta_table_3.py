@@ -41,7 +41,7 @@ class Config:
 
 def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a kind of Transformer, seed, length and number of ones."""
-    return [row for one in config.runs for row in transformer_cells(one, shelf)]
+    return shelf.gather(transformer_cells, config.runs)
 
 
 def run(config: Config, shelf: Shelf) -> pandas.DataFrame:

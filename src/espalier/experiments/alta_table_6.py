@@ -34,7 +34,7 @@ class Config:
 
 def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a kind of Transformer, split, seed and measure during training."""
-    return [row for one in config.runs for row in translator_rows(one, shelf)]
+    return shelf.gather(translator_rows, config.runs)
 
 
 def translator_rows(run: ScanRun, shelf: Shelf) -> list[Row]:

@@ -23,6 +23,7 @@ from espalier.training.folder import RunFolder
 from espalier.training.learner import Row
 from espalier.training.progress import Report, silence
 from espalier.training.scaffold import ensemble
+from espalier.training.side_by_side import side_by_side
 
 if TYPE_CHECKING:
     import pandas
@@ -130,6 +131,11 @@ class Shelf:
                 ensemble(models.runs(), out=folder.path, device=device, report=self.report)
             self._trained[models] = Trained(models, folder, self.device)
         return self._trained[models]
+
+    def gather(self, work: Callable[[Any, Shelf], list[Row]], items: Sequence[Any]) -> list[Row]:
+        """The rows that `work` finds for every item, in order; on CUDA several items at a time."""
+        found = side_by_side(lambda item: work(item, self), items, device=self.device)
+        return [row for rows in found for row in rows]
 
     def rows(self, run: Callable[[Any, Shelf], pandas.DataFrame], config: Any) -> pandas.DataFrame:
         """The rows of an experiment, computed when first asked for."""

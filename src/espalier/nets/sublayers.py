@@ -1,7 +1,7 @@
 """The sub-layers of Transformers to be trained, for E members at once.
 
-E members, B sequences, N (and M) positions, D residual, F hidden, I all heads side by side (J: two or
-three times that).
+E members, B sequences, N (and M) positions, D residual, F hidden, I all heads side by side,
+J two or three times that.
 """
 
 from __future__ import annotations

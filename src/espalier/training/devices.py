@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +10,8 @@ import torch
 
 from espalier.errors import ConfigError
 from espalier.training.recipe import Precision
+
+_CHOICE = threading.RLock()
 
 
 def choose_device(name: str = "auto") -> torch.device:
@@ -29,13 +32,17 @@ def choose_device(name: str = "auto") -> torch.device:
 
 @contextmanager
 def precise(precision: Precision) -> Iterator[None]:
-    """Products on CUDA in float32, or with TF32's shorter mantissa; then as it was before."""
-    before = torch.get_float32_matmul_precision()
-    cudnn = torch.backends.cudnn.allow_tf32
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-        torch.backends.cudnn.allow_tf32 = cudnn
+    """Products on CUDA in float32, or with TF32's shorter mantissa; then as it was before.
+
+    The choice is the whole process's: one thread at a time is inside.
+    """
+    with _CHOICE:
+        before = torch.get_float32_matmul_precision()
+        cudnn = torch.backends.cudnn.allow_tf32
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
+            torch.backends.cudnn.allow_tf32 = cudnn

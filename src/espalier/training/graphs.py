@@ -28,7 +28,8 @@ def captured(step: Step, mutable: Sequence[Tensor], device: torch.device) -> Ste
             step()
     torch.cuda.current_stream(device).wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    # Other threads may be replaying graphs of their own: only this one must ask nothing.
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         step()
     with torch.no_grad():
         for tensor, old in zip(mutable, before, strict=True):

@@ -19,6 +19,8 @@ from espalier.training.learner import Learner, Row, Snapshot
 from espalier.training.progress import Moment, Report, silence
 from espalier.training.schedule import EveryEpoch, Schedule, checkpoint_name, steps_of
 
+_heard: threading.Event | None = None  # of the main thread's run, or runs
+
 
 class Interrupted(KeyboardInterrupt):
     """A run was stopped by Ctrl-C after its state was saved."""
@@ -52,7 +54,7 @@ def train(
     total = plan.epochs * learner.steps_per_epoch
     ends = {epoch * learner.steps_per_epoch for epoch in range(1, plan.epochs + 1)}
     pace = _Pace(learner, plan, total=total, report=report, folder=folder)
-    with _interruptible() as interrupted:
+    with interruptible() as interrupted:
         if learner.step == 0 and 0 in kept and folder is not None:
             folder.save_checkpoint("step-0", learner.snapshot())
         for stop in sorted(stop for stop in kept | ends if stop > learner.step):
@@ -154,7 +156,8 @@ class _Pace:
         step = self.learner.step
         seconds = time.monotonic() - self.began
         per_epoch, taken = self.learner.steps_per_epoch, step - self.first
-        self.report(Moment(step, self.total, per_epoch, seconds, taken, tuple(rows)))
+        name = "" if self.folder is None else self.folder.path.name
+        self.report(Moment(step, self.total, per_epoch, seconds, taken, tuple(rows), name))
 
     def save_if_due(self, *, last: bool = False) -> None:
         """Save the point to resume from, now and then and at the end."""
@@ -168,12 +171,16 @@ class _Pace:
 
 
 @contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """An event set by the first Ctrl-C; the second acts at once, as ever."""
-    interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted
+def interruptible() -> Iterator[threading.Event]:
+    """An event set by the first Ctrl-C; the second acts at once, as ever.
+
+    Only the main thread hears of Ctrl-C: what trains in others, meanwhile, is given its event.
+    """
+    global _heard
+    if _heard is not None or threading.current_thread() is not threading.main_thread():
+        yield _heard or threading.Event()
         return
+    _heard = interrupted = threading.Event()
     before = signal.getsignal(signal.SIGINT)
 
     def note(signum: int, frame: object) -> None:
@@ -184,4 +191,5 @@ def _interruptible() -> Iterator[threading.Event]:
     try:
         yield interrupted
     finally:
+        _heard = None
         signal.signal(signal.SIGINT, before)

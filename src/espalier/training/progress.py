@@ -20,6 +20,7 @@ class Moment:
     seconds: float  # since this process began to train
     taken: int  # steps taken in those seconds
     rows: tuple[Row, ...] = ()
+    name: str = ""  # of the run's folder, if it has one
 
     @property
     def remaining(self) -> float:

@@ -111,6 +111,7 @@ class StackedLearner:
         self.loss_sum = torch.zeros(len(team.names), dtype=torch.float64, device=device)
         self._step, self._measured = 0, 0
         self._run: Step | None = None
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     @property
     def step(self) -> int:
@@ -128,15 +129,16 @@ class StackedLearner:
         return False
 
     def advance(self, steps: int) -> None:
-        """Take steps with every member, and wait for them."""
-        with self._precisely():
-            if self._run is None:
+        """Take steps with every member, and wait for them; others may use the device meanwhile."""
+        if self._run is None:
+            with self._precisely():
                 self._run = captured(self._one_step, self._mutable(), self.device)
+        with self._precisely() if self._stream is None else torch.cuda.stream(self._stream):
             for _ in range(steps):
                 self._run()
         self._step += steps
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        if self._stream is not None:
+            self._stream.synchronize()
 
     def _one_step(self) -> None:
         losses = self.task.losses(self.weights, Dice(self.seeds, self.taken))

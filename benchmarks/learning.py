@@ -1,0 +1,147 @@
+"""What is trained to see what training can find, one learner at a time, and what its steps cost."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from espalier.compiler import compile_program
+from espalier.experiments.learners import (
+    Learner,
+    Read,
+    Traced,
+    end_to_end,
+    readable,
+    traced,
+    translators,
+)
+from espalier.experiments.strings import entry_of, training_inputs
+from espalier.learnability.lessons import lessons
+from espalier.learnability.readable import ReadingTask, shape_for
+from espalier.learnability.readings import readings
+from espalier.learnability.supervision import trace_learner
+from espalier.nets.transformer import TransformerShape, random_transformers
+from espalier.training.parity import ParityRun, parity_learner
+from espalier.training.stacked import StackedLearner, Team
+from espalier.training.translation import ScanRun, scan_learner
+
+FILES = {
+    "traces": "alta-figure-4",
+    "readable": "alta-readable",
+    "parity": "alta-table-3",
+    "scan": "alta-table-6",
+}
+KINDS = {Traced: "traces", Read: "readable", ParityRun: "parity", ScanRun: "scan"}
+
+
+def learners(args: argparse.Namespace) -> list[Learner]:
+    """What was asked for, the quick ones first."""
+    found: list[Learner] = []
+    if "traces" in args.only:
+        found += traced(args.scale)
+    if "readable" in args.only:
+        found += readable(args.scale)
+    runs = [*(end_to_end(args.scale) if "parity" in args.only else ())]
+    runs += [*(translators(args.scale) if "scan" in args.only else ())]
+    runs = [one for one in runs if not args.layers or one.shape.layers in args.layers]
+    found += sorted(runs, key=lambda run: run.shape.layers)
+    wanted = [with_changes(one, args) for one in found]
+    return [one for one in wanted if all(word in describe(one) for word in args.match)]
+
+
+def with_changes(one: Learner, args: argparse.Namespace) -> Learner:
+    """The learner with other steps, batches or seeds, where they were asked for."""
+    if args.seeds:
+        one = replace(one, seeds=args.seeds)
+    asked = {"steps": args.steps, "batch": args.batch, "measures": args.measures}
+    changes = {name: value for name, value in asked.items() if value}
+    if isinstance(one, Traced | Read):
+        recipe = replace(one.settings.recipe, **changes)
+        return replace(one, settings=replace(one.settings, recipe=recipe))
+    return replace(one, recipe=replace(one.recipe, **changes))
+
+
+def describe(one: Learner) -> str:
+    """A name for people."""
+    match one:
+        case Traced():
+            return f"traces {one.program}"
+        case Read():
+            return f"readable {one.program}"
+        case ParityRun() | ScanRun():
+            sharing = "shared" if one.shape.shared else "own"
+            return f"{KINDS[type(one)]} {one.shape.layers} {sharing} {one.shape.positions}"
+
+
+def learner_of(one: Learner, device: torch.device) -> StackedLearner:
+    """The models of a learner at their first step."""
+    match one:
+        case Traced():
+            few = replace(one, train=replace(one.train, per_count=min(50, one.train.per_count)))
+            return trace_maker(few)(device)
+        case Read():
+            return readable_learner(one, device)
+        case ParityRun():
+            return parity_learner(one, device)
+        case ScanRun():
+            return scan_learner(one, device)
+
+
+def trace_maker(one: Traced) -> Callable[[torch.device], StackedLearner]:
+    """The MLPs of a program on any device; traces are made once."""
+    entry = entry_of(one)
+    inputs = training_inputs(one, entry)
+    taught = lessons(compile_program(entry.program), inputs, max_layers=entry.max_layers)
+    seeds = range(one.seeds)
+    return lambda device: trace_learner(taught, one.settings, seeds=seeds, device=device)
+
+
+def readable_learner(one: Read, device: torch.device) -> StackedLearner:
+    """The Transformers from which a program's variables are to be read."""
+    entry, settings = entry_of(one), one.settings
+    inputs = training_inputs(one, entry)
+    asked = readings(entry.program, inputs, max_layers=entry.max_layers).to(device)
+    shape, seeds = shape_for(entry.program, settings, asked.layers), range(one.seeds)
+    return StackedLearner(
+        ReadingTask(shape, asked, settings.recipe.batch),
+        random_transformers(shape, seeds),
+        settings.recipe,
+        team=Team.of(seeds),
+        device=device,
+    )
+
+
+def flops(one: Learner) -> float:
+    """Additions and multiplications of a step's products, forward and backward."""
+    match one:
+        case Traced():
+            compiled = compile_program(entry_of(one).program).layout
+            sizes = [compiled.width + compiled.features]
+            sizes += [one.settings.hidden] * one.settings.hidden_layers + [compiled.width]
+            products = sum(a * b for a, b in itertools.pairwise(sizes))
+            return 6.0 * one.seeds * one.settings.recipe.batch * products
+        case Read():
+            entry, settings = entry_of(one), one.settings
+            layers = entry.max_layers or one.train.longest
+            shape = shape_for(entry.program, settings, layers)
+            tokens = one.train.longest + 1
+            products = stack_products(shape, tokens, tokens, 1)
+            return 6.0 * one.seeds * settings.recipe.batch * products
+        case ParityRun():
+            tokens = one.train.longest + 1
+            return 6.0 * one.seeds * one.recipe.batch * stack_products(one.shape, tokens, tokens, 1)
+        case ScanRun():
+            members, batch = len(one.splits) * one.seeds, one.recipe.batch
+            encoder = stack_products(one.shape, 9, 9, 1)
+            return 6.0 * members * batch * (encoder + stack_products(one.shape, 49, 49, 2))
+
+
+def stack_products(shape: TransformerShape, tokens: int, keys: int, attentions: int) -> float:
+    """Products of one sequence in one stack of layers."""
+    inner = shape.heads * shape.head_width
+    attention = 4 * shape.width * inner + 2 * keys * inner
+    return float(shape.layers * tokens * (attentions * attention + 2 * shape.width * shape.hidden))

@@ -1,0 +1,71 @@
+import signal
+import threading
+import time
+
+import pytest
+import torch
+
+from espalier.training.loop import interruptible
+from espalier.training.side_by_side import side_by_side
+
+CUDA, CPU = torch.device("cuda"), torch.device("cpu")  # nothing is computed there
+
+
+def test_work_is_done_at_the_same_time_where_there_is_an_accelerator():
+    met = threading.Barrier(3, timeout=20)
+
+    def work(number):
+        met.wait()
+        return number * number
+
+    assert side_by_side(work, [3, 1, 2], device=CUDA) == [9, 1, 4]
+
+
+@pytest.mark.parametrize(("device", "at_once"), [(CPU, 4), (CUDA, 1)])
+def test_elsewhere_it_is_done_one_by_one(device, at_once):
+    busy = threading.Lock()
+
+    def work(number):
+        assert busy.acquire(blocking=False)
+        time.sleep(0.01)
+        busy.release()
+        return threading.current_thread() is threading.main_thread(), number
+
+    found = side_by_side(work, [1, 2, 3], device=device, at_once=at_once)
+    assert found == [(True, 1), (True, 2), (True, 3)]
+
+
+def wait_to_be_stopped():
+    with interruptible() as interrupted:
+        if not interrupted.wait(20):
+            raise TimeoutError
+    raise KeyboardInterrupt("saved")
+
+
+def test_when_one_fails_the_others_are_told_and_its_error_is_raised():
+    done = []
+
+    def work(number):
+        if number == 0:
+            wait_to_be_stopped()
+        if number == 1:
+            raise ValueError("this one")
+        time.sleep(0.05)
+        done.append(number)
+
+    with pytest.raises(ValueError, match="this one"):
+        side_by_side(work, [0, 1, *range(2, 200)], device=CUDA, at_once=2)
+    assert len(done) < 198
+
+
+def test_ctrl_c_is_heard_by_all():
+    def work(number):
+        if number == 0:
+            time.sleep(0.2)
+            signal.raise_signal(signal.SIGINT)
+        wait_to_be_stopped()
+
+    with pytest.raises(KeyboardInterrupt, match="saved"):
+        side_by_side(work, [0, 1, 2], device=CUDA)
+    with interruptible() as interrupted:
+        assert not interrupted.is_set()
