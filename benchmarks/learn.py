@@ -50,12 +50,13 @@ from espalier.experiments.learners import (
 )
 from espalier.experiments.shelf import Shelf
 from espalier.experiments.strings import read_cells, transformer_cells
+from espalier.learnability.supervision import TraceSettings
 from espalier.storage import write_text
 from espalier.training import progress
 from espalier.training.devices import choose_device
 from espalier.training.parity import ParityRun, parity_learner
 from espalier.training.side_by_side import side_by_side
-from espalier.training.stacked import StackedLearner
+from espalier.training.stacked import StackedLearner, StepRecipe
 from espalier.training.translation import ScanRun, scan_learner
 
 
@@ -150,6 +151,30 @@ def check(args: argparse.Namespace) -> None:
         if not worst < 1e-2:
             raise SystemExit(f"{name}: the device's losses are not the CPU's")
 
+    if device.type == "cuda":
+        beside(device)
+
+
+def beside(device: torch.device) -> None:
+    """Learners side by side do what each does alone: nothing is shared by accident."""
+    parity = [one for one in end_to_end("paper") if one.shape.layers == 8]
+    wide = TraceSettings(4, 4096, recipe=StepRecipe(100, 256, 1e-4, "adam"))
+    makers = [trace_maker(replace(one, settings=wide)) for one in traced("smoke")[1:]]
+    makers += [lambda device, one=one: parity_learner(one, device) for one in parity]
+
+    def losses(make) -> torch.Tensor:
+        learner = make(device)
+        learner.advance(60)
+        return learner.state()["loss_sum"]
+
+    alone = [losses(make) for make in makers]
+    for one, other in zip(
+        alone, side_by_side(losses, makers, device=device, at_once=len(makers)), strict=True
+    ):
+        print(f"alone and beside others: {one.tolist()} {other.tolist()}", flush=True)
+        if not torch.equal(one, other):
+            raise SystemExit("side by side the losses are others than alone")
+
 
 def values(learner: StackedLearner) -> list[torch.Tensor]:
     return [tensor for key, tensor in learner.state().items() if key.startswith("weights.")]
@@ -182,6 +207,7 @@ def bench(args: argparse.Namespace) -> None:
     groups = [wanted[n : n + args.at_once] for n in range(0, len(wanted), args.at_once)]
     beside: list = []
     for group in groups if args.at_once > 1 and device.type == "cuda" else []:
+        timed.start = threading.Barrier(len(group))
         beside += side_by_side(timed, group, device=device, at_once=args.at_once)
     table = {"alone": alone, f"{args.at_once} at once": beside}
     write_text(args.out / "learn-bench.json", json.dumps({"peaks": peaks} | table) + "\n")
@@ -192,11 +218,14 @@ class Timed:
 
     def __init__(self, seconds: float, device: torch.device, peaks: dict[str, float]) -> None:
         self.seconds, self.device, self.peaks = seconds, device, peaks
+        self.start = threading.Barrier(1)  # where those that are timed together wait for each other
 
     def __call__(self, one: Learner) -> dict[str, object]:
         began = time.monotonic()
         learner = learner_of(one, self.device)
         learner.advance(5)
+        took = time.monotonic() - began
+        self.start.wait()
         made, steps = time.monotonic(), 0
         while time.monotonic() - made < self.seconds:
             learner.advance(20)
@@ -204,7 +233,7 @@ class Timed:
         pace = steps / (time.monotonic() - made)
         recipe, work = learner.recipe, flops(one) * pace
         row: dict[str, object] = {"learner": describe(one), "batch": recipe.batch}
-        row |= {"made_in": round(made - began, 1), "steps_per_second": round(pace, 1)}
+        row |= {"made_in": round(took, 1), "steps_per_second": round(pace, 1)}
         row |= {"seconds": round(recipe.steps / pace), "tflops": round(work / 1e12, 1)}
         row |= {"share_of_peak": round(work / self.peaks[recipe.precision], 4)}
         print(json.dumps(row), flush=True)

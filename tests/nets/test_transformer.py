@@ -148,6 +148,17 @@ def test_small_products_are_products(monkeypatch):
     assert torch.equal(sublayers.small_products(one, other), one @ other)
 
 
+def test_the_one_kernel_attends_as_the_products_do():
+    source = torch.Generator().manual_seed(0)
+    query, key, value, bias = (
+        torch.randn(*size, generator=source)
+        for size in ((2, 3, 4, 5, 8), (2, 3, 4, 6, 8), (2, 3, 4, 6, 8), (2, 1, 4, 5, 6))
+    )
+    for some in (bias, bias[:, :, :1, :1]):
+        one = sublayers.on_cuda(query, key, value, some)
+        torch.testing.assert_close(one, sublayers.in_full(query, key, value, some))
+
+
 def test_buckets_are_t5s():
     offsets = torch.arange(-200, 201).unsqueeze(0)
     for both_ways in (True, False):

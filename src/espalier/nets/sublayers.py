@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
-from torch.utils._triton import has_triton
+
+from espalier.nets.fusion import fused
 
 Stream = Float[Tensor, "E B N D"]
 SubLayer = Callable[..., Tensor]
@@ -23,20 +23,11 @@ TINY = 2048  # multiplications of a product that is better not done by itself
 
 
 def through(sublayer: SubLayer, z: Stream, *rest: Tensor | int) -> Stream:
-    """What a sub-layer makes of the stream; where it is trained on CUDA, by few fused kernels.
+    """What a sub-layer makes of the stream.
 
     Training has one shape for thousands of steps, which is worth a compilation; reading has many.
     """
-    if z.is_cuda and torch.is_grad_enabled() and has_triton():
-        return _compiled(sublayer)(z, *rest)
-    return sublayer(z, *rest)
-
-
-@cache
-def _compiled(sublayer: SubLayer) -> SubLayer:
-    # The limit is one process's, and every shape of model that it trains needs its own.
-    torch._dynamo.config.recompile_limit = 256
-    return torch.compile(sublayer, dynamic=False)
+    return (fused(sublayer, z) if torch.is_grad_enabled() else sublayer)(z, *rest)
 
 
 def product(x: Float[Tensor, "E B N I"], matrix: Float[Tensor, "E I J"]) -> Tensor:
@@ -103,9 +94,33 @@ def _attend(
     query, key, value = (
         part.unflatten(-1, (heads, -1)).transpose(2, 3) for part in (query, key, value)
     )
-    logits = small_products(query, key.mT).float() / math.sqrt(query.shape[-1]) + bias
-    carried = small_products(torch.softmax(logits, dim=-1).to(value.dtype), value)
+    carried = (on_cuda if query.is_cuda else in_full)(query, key, value, bias)
     return carried.transpose(2, 3).flatten(3)
+
+
+def in_full(
+    query: Float[Tensor, "E B H N K"],
+    key: Float[Tensor, "E B H M K"],
+    value: Float[Tensor, "E B H M K"],
+    bias: Float[Tensor, "E b h n M"],
+) -> Float[Tensor, "E B H N K"]:
+    """Attention product by product; its weights are in float32."""
+    logits = small_products(query, key.mT).float() / math.sqrt(query.shape[-1]) + bias
+    return small_products(torch.softmax(logits, dim=-1).to(value.dtype), value)
+
+
+def on_cuda(
+    query: Float[Tensor, "E B H N K"],
+    key: Float[Tensor, "E B H M K"],
+    value: Float[Tensor, "E B H M K"],
+    bias: Float[Tensor, "E b h n M"],
+) -> Float[Tensor, "E B H N K"]:
+    """The same as one kernel."""
+    whole = bias.to(query.dtype).expand(*query.shape[:-1], key.shape[-2])
+    carried: Tensor = functional.scaled_dot_product_attention(
+        query.flatten(0, 1), key.flatten(0, 1), value.flatten(0, 1), attn_mask=whole.flatten(0, 1)
+    )
+    return carried.view_as(query)
 
 
 def small_products(

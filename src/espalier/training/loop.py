@@ -19,6 +19,7 @@ from espalier.training.learner import Learner, Row, Snapshot
 from espalier.training.progress import Moment, Report, silence
 from espalier.training.schedule import EveryEpoch, Schedule, checkpoint_name, steps_of
 
+SAVING = 50  # times as long as a save took, the next one waits at least
 _heard: threading.Event | None = None  # of the main thread's run, or runs
 
 
@@ -132,7 +133,7 @@ class _Pace:
         self.learner, self.plan, self.total = learner, plan, total
         self.report, self.folder = report, folder
         self.began, self.first = time.monotonic(), learner.step
-        self.saved, self.slice = self.began, 1
+        self.saved, self.slice, self.pause = self.began, 1, plan.save_seconds
 
     def reach(self, stop: int, interrupted: threading.Event) -> bool:
         """Advance to `stop`; False, with the state saved, if Ctrl-C came first."""
@@ -161,13 +162,16 @@ class _Pace:
 
     def save_if_due(self, *, last: bool = False) -> None:
         """Save the point to resume from, now and then and at the end."""
-        if last or time.monotonic() - self.saved >= self.plan.save_seconds:
+        if last or time.monotonic() - self.saved >= self.pause:
             self._save()
 
     def _save(self) -> None:
+        began = time.monotonic()
         if self.folder is not None:
             self.folder.save_resume(self.learner.state(), self.learner.step)
         self.saved = time.monotonic()
+        # Large states are saved less often, so that no more than a fiftieth of the time goes there.
+        self.pause = max(self.plan.save_seconds, SAVING * (self.saved - began))
 
 
 @contextmanager

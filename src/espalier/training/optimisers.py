@@ -6,8 +6,7 @@ torch.optim, whose Adafactor mixes members of a stack and cannot be captured.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import torch
@@ -15,6 +14,7 @@ from torch import Tensor
 from torch.optim.adam import adam
 
 from espalier.errors import ConfigError
+from espalier.nets.fusion import fused
 
 OptimiserName = Literal["adam", "adafactor"]
 Weights = dict[str, Tensor]
@@ -38,7 +38,8 @@ class Adam:
         """One step down."""
         adam(
             self.weights,
-            list(gradients),
+            # A compiled step may lay gradients out in another order than their weights.
+            [gradient.contiguous() for gradient in gradients],
             self.means,
             self.squares,
             [],
@@ -76,40 +77,64 @@ class Adafactor:
         self.count = torch.zeros((), dtype=torch.float64, device=first.device)
         self.moments: dict[str, Tensor] = {}
         for name, weight in weights.items():
-            if name.endswith(_VECTORS):
-                self.moments[f"square.{name}"] = torch.zeros_like(weight)
-            else:
-                self.moments[f"row.{name}"] = torch.zeros_like(weight[..., :1])
-                self.moments[f"column.{name}"] = torch.zeros_like(weight[..., :1, :])
+            sizes = {"square": weight, "row": weight[..., :1], "column": weight[..., :1, :]}
+            for kind in _kept(name):
+                self.moments[f"{kind}.{name}"] = torch.zeros_like(sizes[kind])
 
     @torch.no_grad()
     def update(self, gradients: Sequence[Tensor]) -> None:
         """One step down."""
         self.count += 1
-        share = self.count**-0.8
-        pace = self.count.rsqrt().clamp(max=self.rate)
+        share = (self.count**-0.8).float()
+        pace = self.count.rsqrt().clamp(max=self.rate).float()
         for (name, weight), gradient in zip(self.weights.items(), gradients, strict=True):
-            own = (-1,) if name.endswith(_VECTORS) else (-2, -1)
-            change = gradient * self._inverse_root(name, gradient, share.to(gradient.dtype))
-            clip = _root_mean_square(change, own).clamp(min=1.0)
-            scale = _root_mean_square(weight, own).clamp(min=_SMALLEST_SCALE)
-            weight.addcmul_(change, scale * pace.to(scale.dtype) / clip, value=-1)
-
-    def _inverse_root(self, name: str, gradient: Tensor, share: Tensor) -> Tensor:
-        """One over the root of the running second moment, estimated from rows and columns."""
-        smallest = torch.finfo(gradient.dtype).eps
-        if name.endswith(_VECTORS):
-            estimate = self.moments[f"square.{name}"].lerp_(gradient.square(), share)
-        else:
-            row, column = self.moments[f"row.{name}"], self.moments[f"column.{name}"]
-            row.lerp_(_root_mean_square(gradient, (-1,)).square(), share)
-            column.lerp_(_root_mean_square(gradient, (-2,)).square(), share)
-            estimate = row * column / row.mean(-2, keepdim=True).clamp(min=smallest)
-        return estimate.clamp(min=smallest**2).rsqrt()
+            moments = [self.moments[f"{kind}.{name}"] for kind in _kept(name)]
+            fused(_step_of(name), weight)(weight, gradient, *moments, share, pace)
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that later updates depend on, by name."""
         return self.moments | {"count": self.count}
+
+
+def _kept(name: str) -> tuple[str, ...]:
+    """Second moments that are kept: of every number, or of a matrix's rows and columns."""
+    return ("square",) if name.endswith(_VECTORS) else ("row", "column")
+
+
+def _step_of(name: str) -> Callable[..., None]:
+    return _vector_step if name.endswith(_VECTORS) else _matrix_step
+
+
+def _vector_step(
+    weight: Tensor, gradient: Tensor, square: Tensor, share: Tensor, pace: Tensor
+) -> None:
+    """Update vectors, with a running second moment of every number."""
+    square.lerp_(gradient.square(), share)
+    _take(weight, gradient, square, own=(-1,), pace=pace)
+
+
+def _matrix_step(
+    weight: Tensor, gradient: Tensor, row: Tensor, column: Tensor, share: Tensor, pace: Tensor
+) -> None:
+    """Update matrices, with second moments estimated from those of their rows and columns."""
+    row.lerp_(gradient.square().mean(-1, keepdim=True), share)
+    column.lerp_(gradient.square().mean(-2, keepdim=True), share)
+    mean = row.mean(-2, keepdim=True).clamp(min=torch.finfo(gradient.dtype).eps)
+    _take(weight, gradient, row * column / mean, own=(-2, -1), pace=pace)
+
+
+def _take(
+    weight: Tensor, gradient: Tensor, square: Tensor, *, own: tuple[int, ...], pace: Tensor
+) -> None:
+    """One step, no longer than the weight's own size allows."""
+    change = gradient * square.clamp(min=torch.finfo(gradient.dtype).eps ** 2).rsqrt()
+    clip = _root_mean_square(change, own).clamp(min=1.0)
+    scale = _root_mean_square(weight, own).clamp(min=_SMALLEST_SCALE)
+    weight.sub_(change * (scale * pace / clip))
+
+
+def _root_mean_square(values: Tensor, own: tuple[int, ...]) -> Tensor:
+    return values.square().mean(own, keepdim=True).sqrt()
 
 
 Optimiser = Adam | Adafactor
@@ -130,9 +155,3 @@ def refill(tensors: Mapping[str, Tensor], state: Mapping[str, Tensor], prefix: s
     with torch.no_grad():
         for name, tensor in tensors.items():
             tensor.copy_(state[prefix + name])
-
-
-def _root_mean_square(values: Tensor, own: tuple[int, ...]) -> Tensor:
-    size = math.prod(values.shape[axis] for axis in own)
-    norm: Tensor = torch.linalg.vector_norm(values, dim=own, keepdim=True)
-    return norm / math.sqrt(size)

@@ -50,7 +50,7 @@ class ParityRun:
     )
     train: ParityConfig = field(default_factory=ParityConfig)
     test: ParityConfig = field(default_factory=lambda: ParityConfig(40, 100, seed=1))
-    recipe: StepRecipe = field(default_factory=lambda: StepRecipe(precision="bfloat16"))
+    recipe: StepRecipe = field(default_factory=lambda: StepRecipe(batch=64, precision="bfloat16"))
     seeds: int = 1
 
     def __post_init__(self) -> None:
