@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -29,7 +31,7 @@ def side_by_side(
     """
     if device.type != "cuda" or at_once == 1:
         return [work(item) for item in items]
-    with interruptible() as interrupted, ThreadPoolExecutor(at_once) as pool:
+    with interruptible() as interrupted, quick_turns(), ThreadPoolExecutor(at_once) as pool:
         futures = [pool.submit(work, item) for item in items]
         failures = _wait(futures)
         if failures:
@@ -39,6 +41,17 @@ def side_by_side(
         for failure in sorted(failures, key=lambda one: isinstance(one, KeyboardInterrupt)):
             raise failure
         return [future.result() for future in futures]
+
+
+@contextmanager
+def quick_turns() -> Iterator[None]:
+    """Threads that only launch work do not wait long for one that computes in Python."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _wait(futures: Sequence[Future[Found]]) -> list[BaseException]:
