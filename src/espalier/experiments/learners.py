@@ -114,7 +114,7 @@ def traced(scale: Scale) -> tuple[Traced, ...]:
             deeper = replace(deep, recipe=replace(deep.recipe, steps=400_000))
             return (
                 Traced(),
-                Traced("sequential-absolute", deep, seeds=3),
+                Traced("sequential-absolute", deep, seeds=1),
                 Traced("sum-modulo", deeper, seeds=1),
             )
         case "small":
