@@ -64,5 +64,20 @@ def test_its_tensors_are_all_that_it_remembers(name):
 
 
 def test_an_unknown_one_is_refused():
-    with pytest.raises(ConfigError, match="there is no optimiser 'sgd'; use 'adam' or"):
+    with pytest.raises(ConfigError, match="there is no optimiser 'sgd'; known: 'adafactor'"):
         optimiser_of("sgd", stacked(), 0.1)
+
+
+def test_absolute_steps_do_not_depend_on_the_size_of_what_they_change():
+    """The first step of Adafactor: the gradient over the root of its estimated square, clipped."""
+    source = torch.Generator().manual_seed(0)
+    weights = {"matrix": torch.randn(2, 3, 4, generator=source)}
+    gradient = torch.randn(2, 3, 4, generator=source)
+    wanted = weights["matrix"].clone()
+    for member in range(2):
+        square = gradient[member] ** 2
+        estimate = square.mean(1, keepdim=True) * square.mean(0, keepdim=True) / square.mean()
+        change = gradient[member] / estimate.sqrt()
+        wanted[member] -= 0.3 * change / max(1.0, float(change.square().mean().sqrt()))
+    optimiser_of("adafactor-absolute", weights, 0.3).update([gradient])
+    torch.testing.assert_close(weights["matrix"], wanted)

@@ -7,16 +7,16 @@ torch.optim, whose Adafactor mixes members of a stack and cannot be captured.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, nearest
 from espalier.nets.fusion import fused
 
-OptimiserName = Literal["adam", "adafactor"]
+OptimiserName = Literal["adam", "adafactor", "adafactor-absolute"]
 Weights = dict[str, Tensor]
 
 _VECTORS = ("bias", "scale")  # names of weights that are no matrices end so
@@ -68,11 +68,13 @@ class Adam:
 class Adafactor:
     """Shazeer & Stern (2018) as torch.optim.Adafactor has it, for each matrix of a stack.
 
-    The last two axes are a matrix, or the last one a vector; all before them are stacked.
+    The last two axes are a matrix, or the last one a vector; all before them are stacked. Steps are
+    relative to the size of what they change; `absolute` ones are not, and the rate is no less in
+    the first steps.
     """
 
-    def __init__(self, weights: Weights, rate: float) -> None:
-        self.rate, self.weights = rate, weights
+    def __init__(self, weights: Weights, rate: float, *, absolute: bool = False) -> None:
+        self.rate, self.weights, self.absolute = rate, weights, absolute
         first = next(iter(weights.values()))
         self.count = torch.zeros((), dtype=torch.float64, device=first.device)
         self.moments: dict[str, Tensor] = {}
@@ -86,10 +88,12 @@ class Adafactor:
         """One step down."""
         self.count += 1
         share = (self.count**-0.8).float()
-        pace = self.count.rsqrt().clamp(max=self.rate).float()
+        pace = torch.full_like(share, self.rate)
+        if not self.absolute:
+            pace = self.count.rsqrt().float().minimum(pace)
         for (name, weight), gradient in zip(self.weights.items(), gradients, strict=True):
             moments = [self.moments[f"{kind}.{name}"] for kind in _kept(name)]
-            fused(_step_of(name), weight)(weight, gradient, *moments, share, pace)
+            fused(_step_of(name), weight)(weight, gradient, *moments, share, pace, self.absolute)
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that later updates depend on, by name."""
@@ -106,31 +110,42 @@ def _step_of(name: str) -> Callable[..., None]:
 
 
 def _vector_step(
-    weight: Tensor, gradient: Tensor, square: Tensor, share: Tensor, pace: Tensor
+    weight: Tensor, gradient: Tensor, square: Tensor, share: Tensor, pace: Tensor, absolute: bool
 ) -> None:
     """Update vectors, with a running second moment of every number."""
     square.lerp_(gradient.square(), share)
-    _take(weight, gradient, square, own=(-1,), pace=pace)
+    _take(weight, gradient * _inverse_root(square), pace, (-1,), absolute)
 
 
 def _matrix_step(
-    weight: Tensor, gradient: Tensor, row: Tensor, column: Tensor, share: Tensor, pace: Tensor
+    weight: Tensor,
+    gradient: Tensor,
+    row: Tensor,
+    column: Tensor,
+    share: Tensor,
+    pace: Tensor,
+    absolute: bool,
 ) -> None:
     """Update matrices, with second moments estimated from those of their rows and columns."""
     row.lerp_(gradient.square().mean(-1, keepdim=True), share)
     column.lerp_(gradient.square().mean(-2, keepdim=True), share)
     mean = row.mean(-2, keepdim=True).clamp(min=torch.finfo(gradient.dtype).eps)
-    _take(weight, gradient, row * column / mean, own=(-2, -1), pace=pace)
+    change = gradient * _inverse_root(row * column / mean)
+    _take(weight, change, pace, (-2, -1), absolute)
+
+
+def _inverse_root(square: Tensor) -> Tensor:
+    return square.clamp(min=torch.finfo(square.dtype).eps ** 2).rsqrt()
 
 
 def _take(
-    weight: Tensor, gradient: Tensor, square: Tensor, *, own: tuple[int, ...], pace: Tensor
+    weight: Tensor, change: Tensor, pace: Tensor, own: tuple[int, ...], absolute: bool
 ) -> None:
-    """One step, no longer than the weight's own size allows."""
-    change = gradient * square.clamp(min=torch.finfo(gradient.dtype).eps ** 2).rsqrt()
+    """One step, of a size that does not depend on the gradient's."""
     clip = _root_mean_square(change, own).clamp(min=1.0)
-    scale = _root_mean_square(weight, own).clamp(min=_SMALLEST_SCALE)
-    weight.sub_(change * (scale * pace / clip))
+    if not absolute:
+        pace = pace * _root_mean_square(weight, own).clamp(min=_SMALLEST_SCALE)
+    weight.sub_(change * (pace / clip))
 
 
 def _root_mean_square(values: Tensor, own: tuple[int, ...]) -> Tensor:
@@ -145,9 +160,9 @@ def optimiser_of(name: OptimiserName, weights: Weights, rate: float) -> Optimise
     match name:
         case "adam":
             return Adam(weights, rate)
-        case "adafactor":
-            return Adafactor(weights, rate)
-    raise ConfigError(f"there is no optimiser {name!r}; use 'adam' or 'adafactor'")
+        case "adafactor" | "adafactor-absolute":
+            return Adafactor(weights, rate, absolute=name == "adafactor-absolute")
+    raise ConfigError(f"there is no optimiser {name!r}; {nearest(name, get_args(OptimiserName))}")
 
 
 def refill(tensors: Mapping[str, Tensor], state: Mapping[str, Tensor], prefix: str) -> None:
