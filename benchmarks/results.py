@@ -2,6 +2,7 @@
 
     python -m benchmarks.results composition
     python -m benchmarks.results syntax            see syntax_page.py
+    python -m benchmarks.results learning          see learning_page.py
 
 reads docs/results/data/composition, where the files that `benchmarks/reproduce.py` wrote are put as
 they are, and fills what stands between `<!-- begin NAME -->` and `<!-- end NAME -->` in
@@ -139,9 +140,10 @@ TABLES = {
 
 
 def main() -> None:
-    from benchmarks.syntax_page import syntax  # which fills its page by what is above
+    from benchmarks.learning_page import learning  # which fill their pages by what is above
+    from benchmarks.syntax_page import syntax
 
-    pages = {"composition": composition, "syntax": syntax}
+    pages = {"composition": composition, "learning": learning, "syntax": syntax}
     chosen = sys.argv[1:] or list(pages)
     for name in chosen:
         if name not in pages:

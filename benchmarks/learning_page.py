@@ -1,0 +1,105 @@
+"""docs/results/learning.md from committed rows: `python -m benchmarks.results learning`.
+
+Reads docs/results/data/learning, where the files that `python -m benchmarks.learn` wrote are put:
+rows, manifests-*.json and speed-h200.json; draws docs/images/learning.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.results import DOCS, fill, read_manifests, read_rows
+from benchmarks.unpack import markdown
+from espalier import experiments
+from espalier.experiments.alta_figure_4 import PROGRAMS
+from espalier.plots import save_figure
+from espalier.storage import write_text
+
+# Shares of right answers in the ALTA paper's Table 2: up to 20 bits, more bits, more ones.
+TABLE_2 = {
+    "sequential-relative": ("100%", "100%", "100%"),
+    "sequential-absolute": ("100%", "52%", "51%"),
+    "sum-modulo": ("100%", "78%", "50%"),
+}
+
+
+def learning(docs: Path = DOCS) -> list[str]:
+    """Fill the page; return the names of the blocks filled."""
+    data, pictures = docs / "results/data/learning", docs / "images/learning"
+    pictures.mkdir(parents=True, exist_ok=True)
+    rows = read_rows(data, "alta-figure-4")
+    save_figure(experiments.load("alta-figure-4").draw(rows), pictures / "alta-figure-4.png")
+    speed = json.loads((data / "speed-h200.json").read_text(encoding="utf-8"))
+    blocks = {
+        "run": markdown(described(read_manifests(data))),
+        "alta-table-2": markdown(table_2(rows)),
+        "speed": markdown(pace(speed)),
+    }
+    page = docs / "results/learning.md"
+    write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
+    return list(blocks)
+
+
+def described(manifests: dict[str, dict]) -> pd.DataFrame:
+    """What was trained, where, and for how long."""
+    found = []
+    for name, one in manifests.items():
+        recipe = one["config"]["settings"]["recipe"]
+        found.append(
+            {
+                "run": name.rpartition("-")[0],
+                "seeds": len(one["config"]["seeds"]),
+                "distinct lessons": one["config"]["lessons"],
+                "steps": f"{recipe['steps']:,}",
+                "products": recipe["precision"],
+                "device": one["device"],
+                "torch": one["versions"]["torch"],
+                "seconds": round(one["seconds"]),
+                "data": one["data"]["sha256"][:12],
+            }
+        )
+    return pd.DataFrame(found)
+
+
+def table_2(rows: pd.DataFrame) -> pd.DataFrame:
+    """The paper's numbers beside ours."""
+    table = experiments.load("alta-figure-4").tabulate(rows)
+    slices = [name for name in table if name not in ("program", "version")]
+    found = []
+    for program, printed in TABLE_2.items():
+        own = table[table["program"] == program].set_index("version")
+        paper = dict(zip(slices, printed, strict=True))
+        found.append({"program": PROGRAMS[program], "version": "trained, paper"} | paper)
+        for version, title in VERSIONS.items():
+            here = {name: f"{own.loc[version, name]:.1%}" for name in slices}
+            found.append({"program": PROGRAMS[program], "version": title} | here)
+    return pd.DataFrame(found)
+
+
+VERSIONS = {
+    "traces": "trained, here",
+    "minimal": "minimal version",
+    "original": "compiled",
+}
+
+
+def pace(speed: dict) -> pd.DataFrame:
+    """Steps a second alone and beside others."""
+    (together,) = (key for key in speed if key.endswith("at once"))
+    beside = {row["learner"]: row for row in speed[together]}
+    found = []
+    for row in speed["alone"]:
+        other = beside[row["learner"]]
+        found.append(
+            {
+                "learner": row["learner"],
+                "steps/s alone": row["steps_per_second"],
+                "TFLOP/s": row["tflops"],
+                "share of the product's peak": f"{row['share_of_peak']:.1%}",
+                "steps/s beside others": other["steps_per_second"],
+            }
+        )
+    return pd.DataFrame(found)
