@@ -71,10 +71,9 @@ def english_in_training(scale: Scale) -> Language:
     """One whose training is kept; at the small scale, a network that two cores can train."""
     match checked(scale):
         case "small":
-            recipe = Recipe(epochs=3, learning_rate=20.0, anneal=4.0)
-            network = Network(hidden=64, tied=True)
-            keep = f"{EARLY}+epoch"
-            run = TextRun("wikitext-2", 3_000, network, recipe, keep=keep, engine="batched")
+            recipe = Recipe(epochs=2, learning_rate=20.0, anneal=4.0)
+            network, keep = Network(hidden=64, tied=True), f"{EARLY}+epoch"
+            run = TextRun("wikitext-2", 3_000, network, recipe, keep=keep)
             return Language(run, Bank(sentences=500))
         case _:
             return english(scale)
@@ -105,7 +104,7 @@ def languages_in(config: Any) -> list[Language]:
 
 
 def _paper() -> TextRun:
-    recipe = Recipe(epochs=24, learning_rate=20.0, anneal=4.0, settle=8)
+    recipe = Recipe(epochs=25, learning_rate=20.0, anneal=4.0, settle=8)
     network = Network(hidden=400, tied=True, dropout=0.5)
-    keep = f"{EARLY}+epochs:1,2,3,5,8,12,16,24"
+    keep = f"{EARLY}+epochs:1,2,3,5,8,12,16,24,25"
     return TextRun("wikitext-2", None, network, recipe, keep=keep, engine="batched")
