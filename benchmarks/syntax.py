@@ -34,7 +34,8 @@ from espalier.nets.lstm import language_model
 from espalier.nets.vocabulary import Vocabulary
 from espalier.syntax.effects import Words
 from espalier.syntax.pairs import pairs_of
-from espalier.syntax.scores import Scores, describe_words, pair_scores
+from espalier.syntax.reading import describe_words
+from espalier.syntax.scores import Scores, pair_scores
 from espalier.syntax.summary import baseline_rows, summarise
 from espalier.training.devices import choose_device
 from espalier.training.ensembles import Ensemble, Member

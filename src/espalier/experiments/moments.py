@@ -14,7 +14,8 @@ from espalier.experiments.languages import Language
 from espalier.nets.files import checkpoints, english_model, load_language_model
 from espalier.nets.lstm import LanguageModel, initialise
 from espalier.syntax.pairs import pairs_of
-from espalier.syntax.scores import describe_words, pair_scores
+from espalier.syntax.reading import describe_words
+from espalier.syntax.scores import pair_scores
 from espalier.syntax.summary import Row, baseline_rows, summarise
 from espalier.training.folder import RunFolder
 from espalier.training.text import TextRun, train_text
