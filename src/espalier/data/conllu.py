@@ -40,7 +40,10 @@ def read_conllu(path: str | os.PathLike[str]) -> Iterator[Parsed]:
         with file.open(encoding="utf-8-sig") as lines:  # some editors write a mark at the start
             yield from parse_conllu(lines, str(file))
     except FileNotFoundError as error:
-        raise FileError(f"there is no treebank at {file}") from error
+        raise FileError(
+            f"there is no treebank at {file}; name a CoNLL-U file, a folder of them, or "
+            f"{' or '.join(BANKS)}"
+        ) from error
     except UnicodeDecodeError as error:
         line = _undecodable(file.read_bytes())
         raise FileError(f"{file}, line {line}: not UTF-8 text; save the file as UTF-8") from error

@@ -52,8 +52,13 @@ class Language:
     @property
     def name(self) -> str:
         """The same for equal settings, and different for others."""
-        digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-        return f"language-{digest[:10]}"
+        return f"language-{_digest(asdict(self))}"
+
+    @property
+    def folder(self) -> str:
+        """Of the models: the same whatever treebank they read, and however many seeds there are."""
+        held = asdict(self)
+        return f"text-{_digest({name: held[name] for name in ('run', 'made')})}"
 
 
 def english(scale: Scale) -> Language:
@@ -101,6 +106,10 @@ def languages_in(config: Any) -> list[Language]:
         return [config]
     parts = vars(config).values() if hasattr(config, "__dataclass_fields__") else ()
     return list(dict.fromkeys(one for part in parts for one in languages_in(part)))
+
+
+def _digest(settings: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
 
 
 def _paper() -> TextRun:

@@ -100,7 +100,7 @@ def _models(moments: Moments, shelf: Shelf) -> Iterator[tuple[int, float, Langua
 
 def _trained(language: Language, seed: int, shelf: Shelf) -> RunFolder:
     """The run of one seed, trained to its end."""
-    folder = RunFolder.create(shelf.path / language.name / f"seed-{seed}")
+    folder = RunFolder.create(shelf.path / language.folder / f"seed-{seed}")
     run, manifest = _run_of(language, seed, shelf), folder.manifest()
     if manifest is None or manifest["status"] != "finished":
         train_text(run, out=folder.path, device=str(shelf.device), report=shelf.report)
@@ -112,7 +112,7 @@ def _run_of(language: Language, seed: int, shelf: Shelf) -> TextRun:
     run = replace(language.run, seed=seed)
     if language.made is None:
         return run
-    place = shelf.path / language.name
+    place = shelf.path / language.folder
     text = place / "text.txt"
     if not text.exists():
         branching_corpus(language.made).save(place)
