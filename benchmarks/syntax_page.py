@@ -192,6 +192,7 @@ def packaged(rows: pd.DataFrame) -> pd.DataFrame:
         one = whole[whole["name"] == "tree distance"].iloc[0]
         probe = table_of(own, "probe")
         tree = probe[(probe["weights"] == "DI") & (probe["shape"] == "noncrossing")].iloc[0]
-        row = {"model": model, "effect of an edge on log DI": interval(one)}
+        named = {"wikitext": "the papers'", "english": "the package's"}[model]
+        row = {"model": named, "effect of an edge on log DI": interval(one)}
         found.append(row | {"UUAS, no crossings": interval(tree, "uuas")})
     return pd.DataFrame(found)

@@ -95,7 +95,7 @@ def made_up(order: Order, scale: Scale) -> Language:
         case "small" | "paper":
             config = BranchingConfig(order, sentences=20_000, tests=1_000)
             recipe = Recipe(epochs=8, learning_rate=10.0, anneal=4.0)
-            network, keep = Network(hidden=64), f"{EARLY}+epoch"
+            network, keep = Network(hidden=64), "step:0,30,100+epoch"  # an epoch has 167 steps
             run = TextRun("", None, network, recipe, keep=keep, engine="batched")
             return Language(run, made=config, seeds=3 if scale == "paper" else 1)
 

@@ -147,7 +147,7 @@ def _line(panel: Any, rows: pandas.DataFrame, x: str, look: Look) -> None:
 
 
 def _finish(panel: Any) -> None:
-    panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    panel.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
     panel.tick_params(labelsize=8)
     panel.grid(alpha=0.25, lw=0.5)
 

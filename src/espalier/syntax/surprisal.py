@@ -26,6 +26,7 @@ from espalier.syntax.reading import encode_words, threads_for
 
 Array = np.ndarray
 WORDS_AT_ONCE = 4096  # through the recursion
+ALIKE = 0.85  # the shortest sentence of a batch, relative to its longest
 LOGITS_AT_ONCE = 1 << 25  # a thousand states and a vocabulary of 33 thousand: products at full pace
 # Sums outside are taken again with the highest logit subtracted: float32 would round them away.
 SAFE = (1e-20, 1e37)
@@ -158,8 +159,16 @@ def _states(model: LanguageModel, tokens: Int[Tensor, "B N"]) -> Float[Tensor, "
 
 
 def _batches(lengths: Int[Array, " S"]) -> list[Int[Array, " B"]]:
-    """Sentences of similar length together, the longest first."""
+    """Sentences of similar length together, the longest first; those of one word are left out."""
     order = np.argsort(-lengths, kind="stable")
-    order = order[lengths[order] > 1]  # a word by itself is asked nothing
-    firsts = np.flatnonzero(np.diff(np.cumsum(lengths[order]) // WORDS_AT_ONCE, prepend=-1))
-    return np.split(order, firsts[1:]) if len(order) else []
+    found: list[list[int]] = []
+    longest = 0
+    for number, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
+        full = bool(found) and longest * len(found[-1]) >= WORDS_AT_ONCE
+        if length < 2:
+            break
+        if full or length < ALIKE * longest or not found:
+            found.append([])
+            longest = length
+        found[-1].append(number)
+    return [np.array(some) for some in found]
