@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from jaxtyping import Float, Int
 from espalier.data.treebank import TAGS, Treebank
 from espalier.data.trees import pair_starts
 from espalier.decomposition.corpus import one_thread_each
+from espalier.errors import FileError
 from espalier.nets.lstm import LanguageModel
 from espalier.storage import atomic_path
 from espalier.syntax.effects import Words
@@ -61,6 +63,8 @@ def write_pairs(
     """
     import pyarrow.parquet as parquet
 
+    if Path(path).suffix not in (".parquet", ".pq"):
+        raise FileError(f"cannot write {path}: pairs are written as Parquet; name a .parquet file")
     counted = counts is not None or vocabulary_of(model).counts is not None
     written = 0
     with atomic_path(path) as temporary, ExitStack() as stack:
