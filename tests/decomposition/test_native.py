@@ -68,6 +68,9 @@ def test_without_a_compiler_there_is_none(monkeypatch, variable):
 
 def test_one_that_disagrees_is_dropped(monkeypatch):
     class Wrong:
+        def share(self, ready, given, own, *, state):
+            return native.Packed(given.new_full((len(given), 21 * ready.units), 0.5), ready.units)
+
         def through(self, some, gates, now, *, state, **rest):
             state.hidden.fill_(0.5)
             state.squared.fill_(0.5)

@@ -11,58 +11,49 @@ import os
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from espalier.decomposition.shared import Shared
+from espalier.decomposition.shared import Ready
 
-# All numbers are finite there and rounding is left as it is written: nothing reorders sums.
+# All numbers are finite there; only sums that are marked are added up in another order.
 ARITHMETIC = ("-fno-math-errno", "-fno-trapping-math", "-ffinite-math-only", "-fno-signed-zeros")
-FLAGS = ("-O3", "-march=native", *ARITHMETIC, "-shared", "-fPIC")
+SPEED = ("-O3", "-march=native", "-funroll-loops", "-fopenmp-simd")
+FLAGS = (*SPEED, *ARITHMETIC, "-shared", "-fPIC")
 SECONDS = 60
+SHARED = 21  # numbers a unit that rows share, as in rows.c
 
 
-class Native:
-    """The compiled step of `Rows`."""
+@dataclass(frozen=True)
+class Packed:
+    """What `Shared` holds, as rows.c lays it out: a row for each sentence, 21 H wide."""
 
-    def __init__(self, function: Any) -> None:
-        function.argtypes = [ctypes.c_long] * 4 + [ctypes.c_void_p] * 8
-        function.restype = None
-        self._function = function
+    block: Float[Tensor, "S twenty_one_H"]
+    units: int
 
-    def through(
-        self,
-        some: slice,
-        gates: Tensor,
-        now: Shared,
-        *,
-        minus_biases: Tensor,
-        state: State,
-        scratch: Tensor,
-    ) -> None:
-        """Move the cells of some rows on, and fill in both continuations and their squares.
+    @property
+    def single(self) -> Float[Tensor, "S H"]:
+        """What the step's own word contributes to the hidden state alone."""
+        return self._part(19)
 
-        `gates` is (2, some, 3H), its second half empty in the first layer. The lock of Python's
-        threads is not held meanwhile.
-        """
-        sentences, units = now.single.shape
-        shared = (
-            now.offset, now.gates.centre, now.gates.level, now.own, minus_biases,
-            now.minus_cell, now.output.centre, now.output.level, now.output.weight, now.single,
-        )  # fmt: skip
-        addresses = [None if part is None else _address(part) for part in shared]
-        pointers = (ctypes.c_void_p * len(shared))(*addresses)
-        together = _address(gates[1]) if now.own is None else None
-        self._function(
-            some.start, some.stop, sentences, units, _address(gates[0]), together, pointers,
-            _address(state.cell), _address(state.hidden[0]), _address(state.hidden[1]),
-            _address(state.squared), _address(scratch),
-        )  # fmt: skip
+    @property
+    def single_cell(self) -> Float[Tensor, "S H"]:
+        """And twice what it contributes to the cell."""
+        return self._part(20)
+
+    def _part(self, number: int) -> Float[Tensor, "S H"]:
+        return self.block[:, number * self.units : (number + 1) * self.units]
+
+    def of(self, sentences: slice) -> Packed:
+        """The same of some sentences, as a view."""
+        return Packed(self.block[sentences], self.units)
 
 
 class State(NamedTuple):
@@ -71,6 +62,57 @@ class State(NamedTuple):
     cell: Tensor
     hidden: Tensor
     squared: Tensor
+
+
+class Native:
+    """The compiled steps. The lock of Python's threads is not held meanwhile."""
+
+    def __init__(self, library: Any) -> None:
+        self._share, self._through = library.espalier_share, library.espalier_through
+        self._share.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 8
+        self._share.restype = ctypes.c_int
+        self._through.argtypes = [ctypes.c_long] * 4 + [ctypes.c_void_p] * 9
+        self._through.restype = None
+
+    def share(
+        self,
+        ready: Ready,
+        given: Float[Tensor, "S four_H"],
+        own: Float[Tensor, "S four_H"],
+        *,
+        state: Float[Tensor, "2 S H"],
+    ) -> Packed | None:
+        """What `plain_step` and `share_step` say together, or None where it does not reach.
+
+        `given` is T - C of all gates, `own` the word's input to them. `state` is moved on.
+        """
+        (sentences, units), scratch = state[0].shape, given.new_empty(6 * ready.units)
+        block = given.new_empty(sentences, SHARED * units)
+        parts = (
+            given, own, ready.layer.bias, ready.squashed_bias, state[0], state[1], block, scratch,
+        )  # fmt: skip
+        reached = self._share(sentences, units, *map(_address, parts))
+        return Packed(block, units) if reached else None
+
+    def through(
+        self,
+        some: slice,
+        gates: tuple[Tensor, Tensor | None],
+        now: Packed,
+        *,
+        minus_biases: Tensor,
+        state: State,
+        scratch: Tensor,
+    ) -> None:
+        """Move the cells of some rows on, and fill in both continuations and their squares.
+
+        `gates` are V h of both, or of the first where they differ by the word alone.
+        """
+        parts = (
+            *gates, now.block, minus_biases, state.cell, *state.hidden, state.squared, scratch,
+        )  # fmt: skip
+        addresses = (None if part is None else _address(part) for part in parts)
+        self._through(some.start, some.stop, len(now.block), now.units, *addresses)
 
 
 @cache
@@ -85,7 +127,7 @@ def build() -> Native | None:
         command = [compiler, *FLAGS, "-o", str(library), str(path)]
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
-            return Native(ctypes.CDLL(str(library)).espalier_through)
+            return Native(ctypes.CDLL(str(library)))
         except (OSError, subprocess.SubprocessError, AttributeError):
             return None
 

@@ -51,6 +51,7 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
     engine, places = Engine(model, space=SPACES), pair_starts(bank.lengths)
     if places[-1] >= WORTH_BUILDING:
         engine.native = trusted(model)
+    engine.meet(torch.from_numpy(numbers))
     found = np.empty((2, places[-1]), dtype=np.float32)
 
     def compute(group: list[int]) -> None:
