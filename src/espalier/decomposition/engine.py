@@ -28,7 +28,7 @@ from espalier.nets.lstm import LanguageModel, language_model
 MIB = 1 << 20
 CPU_MEMORY, CUDA_MEMORY = 256 * MIB, 8192 * MIB
 # More rows at once than this no longer fit the cache of a core; on CUDA there is no such limit.
-CPU_ROWS = 2048
+CPU_ROWS = 4096
 # Numbers held for a word and for a row, in units of the hidden size and for each layer.
 WORD, ROW = 24, 18
 
@@ -164,7 +164,7 @@ def trusted(model: LanguageModel) -> Native | None:
 
 @cache
 def _agreeing() -> Native | None:
-    model = language_model(vocabulary_size=16, hidden=21, layers=2, seed=0)
+    model = language_model(vocabulary_size=16, hidden=22, layers=2, seed=0)
     plain, compiled = Engine(model), Engine(model)
     compiled.native = build()
     sentences = [list(range(16)), list(range(9, 0, -1))]

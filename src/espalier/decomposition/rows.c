@@ -196,14 +196,14 @@ static void output(const float *restrict u0, const float *restrict u1,
 /* Rows `first` to `end`, which lie (word, sentence). V h of them begins with the first of them, for
  * both in `alone` or, where their inputs differ, as {l, r} in `together`; all else begins with row
  * 0. `squared` has two numbers a row; `scratch` has room for 8 * units. */
-void espalier_through(long first, long end, long sentences, long units, const float *alone,
-                      const float *together, const float *all_shared, const float *minus_biases,
+void espalier_through(long first, long end, long sentences, long units, long stride,
+                      const float *alone, const float *together, const float *all_shared, const float *minus_biases,
                       float *cell, float *h0, float *h1, float *squared, float *scratch) {
     float *z0 = scratch, *z1 = z0 + 3 * units, *u0 = z1 + 3 * units, *u1 = u0 + units;
     for (long row = first; row < end; row++) {
         const float *shared = all_shared + row % sentences * SHARED * units;
         const float *offset = shared + OFFSET * units, *factor = shared + ALONE * units;
-        long here = (row - first) * 3 * units, at = row * units;
+        long here = (row - first) * stride, at = row * units;
         if (together) {
             open(alone + here, offset, factor, z0, 3 * units);
             open(together + here, offset, factor, z1, 3 * units);

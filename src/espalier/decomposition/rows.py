@@ -18,11 +18,11 @@ from torch import Tensor
 
 from espalier.decomposition.dependence import ratio
 from espalier.decomposition.differences import LOG2E, Quick, Way
-from espalier.decomposition.native import Native, Packed, State
+from espalier.decomposition.native import Factor, Native, Packed, State, room
 from espalier.decomposition.shared import Ready, Shared
 
 # Rows that the compiled step takes at a time: their gates stay in a core's cache.
-BLOCK = 192
+BLOCK = 384
 # Blocks of columns of a triangular decoder.
 TRIANGLE_BLOCKS = 4
 
@@ -40,7 +40,8 @@ class Rows:
         self._hidden = like.new_empty(len(layers), 2, capacity, units)
         self._cell = like.new_empty(len(layers), capacity, units)
         block = capacity if self._native is None else min(capacity, BLOCK)
-        self._wide = like.new_empty(2, 2, max(3, block), 3 * units)
+        self._recurrent = [Factor(layer.recurrent, native) for layer in layers]
+        self._wide = like.new_empty(2, 2, room(block), self._recurrent[0].width)
         self._narrow = like.new_empty(2, capacity, units)
         self._squared = like.new_empty(capacity, 2)
         self._going = 0
@@ -141,13 +142,15 @@ class Rows:
         self, number: int, below: Tensor | None, some: slice
     ) -> Float[Tensor, "2 R K"]:
         """A of the three gates, of both continuations where they differ by more than a word."""
-        layer = self._layers[number]
         flat = self._wide[0, :, : some.stop - some.start]
-        torch.mm(self._hidden[number, 0, some], layer.recurrent, out=flat[0])
+        self._recurrent[number].times(
+            self._hidden[number, 0, some], out=self._wide[0, 0], scratch=self._wide[1, 1]
+        )
         if below is not None:
             flat[1].copy_(flat[0])
-            for rows, given in zip(flat, below, strict=True):
-                rows.addmm_(given.flatten(0, 1)[some], layer.from_below)
+            from_below = self._layers[number].from_below
+            for rows, given in zip(flat[..., : from_below.shape[-1]], below, strict=True):
+                rows.addmm_(given.flatten(0, 1)[some], from_below)
         return flat
 
     def _opened(self, now: Shared) -> Float[Tensor, "2 l S K"]:
