@@ -19,7 +19,7 @@ compiled = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C 
 @given(
     st.integers(0, 2**31),
     st.integers(1, 3),
-    st.sampled_from([1, 3, 8, 17]),
+    st.sampled_from([1, 3, 8, 17, 22]),
     st.sampled_from([0.5, 2.0, 20.0]),
     st.lists(sentences(most=8), min_size=1, max_size=5),
 )
@@ -68,6 +68,11 @@ def test_without_a_compiler_there_is_none(monkeypatch, variable):
 
 def test_one_that_disagrees_is_dropped(monkeypatch):
     class Wrong:
+        multiplies = False
+
+        def share(self, ready, given, own, *, state):
+            return native.Packed(given.new_full((len(given), 21 * ready.units), 0.5), ready.units)
+
         def through(self, some, gates, now, *, state, **rest):
             state.hidden.fill_(0.5)
             state.squared.fill_(0.5)

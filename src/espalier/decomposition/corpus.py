@@ -105,6 +105,7 @@ def _stream(
             for taken in _stretches(engine.model, sentences, most):
                 if first == 0 and _pairs_of(taken[0]) >= NATIVE_FROM:
                     engine.native = trusted(engine.model)  # a second to build, which pays now
+                engine.meet(torch.tensor([word for ids in taken[0] for word in ids]))
                 waiting.append(_Stretch(engine, pool, first, taken))
                 first += len(taken[0])
                 if len(waiting) > 1:

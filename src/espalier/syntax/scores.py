@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 
 from espalier.data.treebank import Treebank
@@ -52,6 +53,7 @@ class PairReader:
         numbers, places = encode_words(self._engine.model, bank), pair_starts(bank.lengths)
         if places[-1] >= WORTH_BUILDING:
             self._engine.native = trusted(self._engine.model)
+        self._engine.meet(torch.from_numpy(numbers))
         words = [
             tuple(numbers[a:b].tolist())
             for a, b in zip(bank.starts[:-1], bank.starts[1:], strict=True)
