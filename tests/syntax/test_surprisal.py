@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 import espalier as es
 from espalier.decomposition.corpus import one_thread_each
+from espalier.decomposition.native import build
 from espalier.syntax import surprisal as reading
-from espalier.syntax.surprisal import SurprisalReader, log_sums, surprisals
+from espalier.syntax.surprisal import LogSums, SurprisalReader, surprisals
 from treebanks import WORDS, banks
 
 KNOWN = (*WORDS[:4], "<unk>")
@@ -35,7 +36,8 @@ def test_surprisals_are_those_of_the_sentences_by_themselves(bank, layers, words
     lm = model(layers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "WORDS_AT_ONCE", words)
-        patch.setattr(reading, "LOGITS_AT_ONCE", 5 * words)
+        patch.setattr(reading, "STATES_AT_ONCE", words)
+        patch.setattr(reading, "COLUMNS_AT_ONCE", words)
         np.testing.assert_allclose(surprisals(lm, bank), one_by_one(lm, bank), rtol=1e-5)
 
 
@@ -59,4 +61,18 @@ def test_sums_of_any_size(shift):
         hidden = torch.randn(7, 4, generator=torch.Generator().manual_seed(0))
         exact = torch.logsumexp(lm.decoder.double()(hidden.double()), dim=-1)
         lm.float()
-        torch.testing.assert_close(log_sums(lm, hidden).double(), exact, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(LogSums(lm).after(hidden).double(), exact, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("units", "words", "states"), [(8, 50, 3), (10, 100, 70), (7, 33, 25)])
+def test_compiled_products_give_the_same_sums(units, words, states):
+    native = build()
+    if native is None:
+        pytest.skip("there is no C compiler")
+    lm = es.language_model(vocabulary_size=words, hidden=units, seed=2)
+    hidden = torch.randn(states, units, generator=torch.Generator().manual_seed(0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "COLUMNS_AT_ONCE", 40)
+        compiled = LogSums(lm, native).after(hidden)
+    exact = torch.logsumexp(lm.double().decoder(hidden.double()), dim=-1)
+    torch.testing.assert_close(compiled.double(), exact.detach(), rtol=1e-6, atol=1e-6)

@@ -17,11 +17,12 @@ from espalier.decomposition.corpus import one_thread_each
 from espalier.decomposition.dependence import Space
 from espalier.decomposition.engine import Engine, trusted
 from espalier.decomposition.inputs import check_model
+from espalier.decomposition.native import Native
 from espalier.nets.lstm import LanguageModel
 from espalier.syntax.reading import encode_words, threads_for
 
 Array = np.ndarray
-WORTH_BUILDING = 50_000  # pairs from which on compiling the step of rows pays
+WORTH_BUILDING = 50_000  # pairs from which on compiling pays
 SPACES: tuple[Space, ...] = ("hidden", "logits")
 
 
@@ -42,6 +43,11 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
         return PairReader(model, pool).begin(bank).scores()
 
 
+def native_for(model: LanguageModel, bank: Treebank) -> Native | None:
+    """What is compiled for this machine, where so many pairs are worth it."""
+    return trusted(model) if bank.pairs >= WORTH_BUILDING else None
+
+
 class PairReader:
     """A model made ready to read treebanks, on the threads of a pool."""
 
@@ -51,8 +57,7 @@ class PairReader:
     def begin(self, bank: Treebank) -> PairReading:
         """Start; what is returned waits for the end. Sentences that are alike are read once."""
         numbers, places = encode_words(self._engine.model, bank), pair_starts(bank.lengths)
-        if places[-1] >= WORTH_BUILDING:
-            self._engine.native = trusted(self._engine.model)
+        self._engine.native = native_for(self._engine.model, bank)
         self._engine.meet(torch.from_numpy(numbers))
         words = [
             tuple(numbers[a:b].tolist())

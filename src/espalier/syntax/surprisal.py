@@ -20,6 +20,7 @@ from torch import Tensor
 
 from espalier.data.treebank import Treebank
 from espalier.decomposition.corpus import one_thread_each
+from espalier.decomposition.native import TALL, Factor, Native, room
 from espalier.nets.lstm import LanguageModel
 from espalier.nets.recurrence import recur
 from espalier.syntax.reading import encode_words, threads_for
@@ -27,7 +28,7 @@ from espalier.syntax.reading import encode_words, threads_for
 Array = np.ndarray
 WORDS_AT_ONCE = 4096  # through the recursion
 ALIKE = 0.85  # the shortest sentence of a batch, relative to its longest
-LOGITS_AT_ONCE = 1 << 25  # a thousand states and a vocabulary of 33 thousand: products at full pace
+STATES_AT_ONCE, COLUMNS_AT_ONCE = 1024, 2048  # of logits: what is done with them finds them near
 # Sums outside are taken again with the highest logit subtracted: float32 would round them away.
 SAFE = (1e-20, 1e37)
 
@@ -41,8 +42,10 @@ def surprisals(model: LanguageModel, bank: Treebank) -> Float[Array, " W"]:
 class SurprisalReader:
     """A model about to read treebanks one after the other; beginnings are known from then on."""
 
-    def __init__(self, model: LanguageModel, pool: ThreadPoolExecutor) -> None:
-        self._model, self._pool = model, pool
+    def __init__(
+        self, model: LanguageModel, pool: ThreadPoolExecutor, *, native: Native | None = None
+    ) -> None:
+        self._model, self._pool, self._sums = model, pool, LogSums(model, native)
         self._known: dict[tuple[int, int], int] = {}
         self._totals: list[Float[Array, " N"]] = []  # log of the sum over the vocabulary
 
@@ -58,7 +61,7 @@ class SurprisalReader:
         )
         self._totals.append(found.totals)
         futures = [
-            self._pool.submit(partial(_read, self._model, bank, some, found))
+            self._pool.submit(partial(_read, self._model, bank, some, found, sums=self._sums))
             for some in _batches(bank.lengths)
         ]
         return Reading(futures, found.scores, beginning, tuple(self._totals))
@@ -107,7 +110,9 @@ class _Found:
 
 
 @torch.no_grad()
-def _read(model: LanguageModel, bank: Treebank, some: Int[Array, " B"], found: _Found) -> None:
+def _read(
+    model: LanguageModel, bank: Treebank, some: Int[Array, " B"], found: _Found, *, sums: LogSums
+) -> None:
     """Logits of the next words and sums over the vocabulary, for sentences of similar length."""
     lengths, device = bank.lengths[some], model.encoder.weight.device
     steps = np.arange(lengths.max())
@@ -119,26 +124,43 @@ def _read(model: LanguageModel, bank: Treebank, some: Int[Array, " B"], found: _
     weight, bias = model.decoder.weight, model.decoder.bias
     found.scores[here + 1] = ((hidden * weight[target]).sum(-1) + bias[target]).cpu().numpy()
     new = np.flatnonzero(found.new[here] >= 0)
-    rows = max(1, LOGITS_AT_ONCE // len(weight))
-    for part in np.split(new, range(rows, len(new), rows)):
+    for part in np.split(new, range(STATES_AT_ONCE, len(new), STATES_AT_ONCE)):
         some_states = hidden[torch.from_numpy(part).to(device)]
-        found.totals[found.new[here[part]]] = log_sums(model, some_states).cpu().numpy()
+        found.totals[found.new[here[part]]] = sums.after(some_states).cpu().numpy()
 
 
-def log_sums(model: LanguageModel, hidden: Float[Tensor, "B H"]) -> Float[Tensor, " B"]:
-    """log of the sum of exp(logits) after each state.
+class LogSums:
+    """log of the sum of exp(logits), over the vocabulary in stretches.
 
     Logits are made in base 2, whose powers are cheaper, and as they are: subtracting the highest
     would be two more passes over them, which nearly never changes anything.
     """
-    weight, bias = model.decoder.weight, model.decoder.bias
-    scale = 1 / math.log(2)
-    sums = torch.addmm(bias * scale, hidden * scale, weight.T).exp2_().sum(dim=-1)
-    found = sums.log()
-    risky = (~((sums > SAFE[0]) & (sums < SAFE[1]))).nonzero()[:, 0]
-    if len(risky):
-        found[risky] = torch.logsumexp(torch.addmm(bias, hidden[risky], weight.T), dim=-1)
-    return found
+
+    @torch.no_grad()
+    def __init__(self, model: LanguageModel, native: Native | None = None) -> None:
+        scale = 1 / math.log(2)
+        self._decoder = model.decoder
+        self._biases = (model.decoder.bias * scale).split(COLUMNS_AT_ONCE)
+        self._factors = [
+            Factor((some * scale).T.contiguous(), native)
+            for some in model.decoder.weight.split(COLUMNS_AT_ONCE)
+        ]
+
+    @torch.no_grad()
+    def after(self, hidden: Float[Tensor, "B H"]) -> Float[Tensor, " B"]:
+        """One sum a state."""
+        count, height = len(hidden), room(len(hidden))
+        sums, scratch = hidden.new_zeros(count), hidden.new_empty(TALL * hidden.shape[-1])
+        held = hidden.new_empty(height * max(factor.width for factor in self._factors))
+        for factor, bias in zip(self._factors, self._biases, strict=True):
+            logits = held[: height * factor.width].view(height, factor.width)
+            factor.times(hidden, out=logits, scratch=scratch)
+            sums += logits[:count, : len(bias)].add_(bias).exp2_().sum(dim=-1)
+        found = sums.log()
+        risky = (~((sums > SAFE[0]) & (sums < SAFE[1]))).nonzero()[:, 0]
+        if len(risky):
+            found[risky] = torch.logsumexp(self._decoder(hidden[risky]), dim=-1)
+        return found
 
 
 def _states(model: LanguageModel, tokens: Int[Tensor, "B N"]) -> Float[Tensor, "B N H"]:

@@ -26,7 +26,7 @@ from espalier.storage import atomic_path
 from espalier.syntax.effects import Words
 from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
 from espalier.syntax.reading import describe_words, threads_for, vocabulary_of
-from espalier.syntax.scores import SPACES, PairReader, PairReading, Scores
+from espalier.syntax.scores import SPACES, PairReader, PairReading, Scores, native_for
 from espalier.syntax.surprisal import Reading, SurprisalReader
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def _read_on(
 ) -> Iterator[tuple[int, TreePairs, Scores, Float[Array, " W"]]]:
     """Stretches as they are done; the next one is read meanwhile."""
     with one_thread_each(threads_for(model)) as pool:
-        pairs, words = PairReader(model, pool), SurprisalReader(model, pool)
+        native = native_for(model, bank)
+        pairs, words = PairReader(model, pool), SurprisalReader(model, pool, native=native)
         waiting: deque[tuple[int, Treebank, PairReading, Reading]] = deque()
         try:
             for first, part in (*_stretches(bank, PAIRS_AT_ONCE), (len(bank), None)):
