@@ -185,7 +185,8 @@ class _Stretch:
 
 def _flat(engine: Engine, batch: Sequence[tuple[int, ...]]) -> list[Array]:
     """The upper triangles of a group's matrices, each row by row."""
-    return [matrix.numpy()[np.triu_indices(len(matrix), 1)] for matrix in engine.pairs(batch)]
+    above = {n: np.triu_indices(n, 1) for n in set(map(len, batch))}
+    return [matrix.numpy()[above[len(matrix)]] for matrix in engine.pairs(batch)]
 
 
 @contextmanager

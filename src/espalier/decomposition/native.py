@@ -114,6 +114,7 @@ class Native:
         scratch: Tensor,
     ) -> None:
         """Fill `out` with rows times weights, as `lay_out` makes them."""
+        assert self._product is not None
         parts = (rows, weights, out, scratch)
         self._product(*rows.shape, weights.shape[1], *map(_address, parts))
 

@@ -17,12 +17,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.decomposition.dependence import ratio
-from espalier.decomposition.differences import LOG2E, Quick, Way
+from espalier.decomposition.differences import LOG2E, Way
 from espalier.decomposition.native import Factor, Native, Packed, State, room
 from espalier.decomposition.shared import Ready, Shared
 
 # Rows that the compiled step takes at a time: their gates stay in a core's cache.
-BLOCK = 384
+BLOCK = 768
 # Blocks of columns of a triangular decoder.
 TRIANGLE_BLOCKS = 4
 
@@ -138,9 +138,7 @@ class Rows:
             )
         return self._view(self._hidden[number])
 
-    def _products(
-        self, number: int, below: Tensor | None, some: slice
-    ) -> Float[Tensor, "2 R K"]:
+    def _products(self, number: int, below: Tensor | None, some: slice) -> Float[Tensor, "2 R K"]:
         """A of the three gates, of both continuations where they differ by more than a word."""
         flat = self._wide[0, :, : some.stop - some.start]
         self._recurrent[number].times(
