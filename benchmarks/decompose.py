@@ -1,12 +1,12 @@
 """Every pair of words: microseconds a pair, against the definition and against the arithmetic.
 
     python -m benchmarks decompose
-    python -m benchmarks.decompose [--whole] [--hidden 400] [--workers 2]
+    python -m benchmarks.decompose [--whole] [--hidden 400] [--workers 2] [--spaces hidden logits]
 
 The corpus has the lengths of UD English-EWT (a tenth of its sentences, all with --whole) and random
 words; the weights are random.
-What a pair must cost is one product of H x 3H; its peak rate is measured in the same run, by as
-many threads, on products of the same shape. The definition is tests/lstm_reference.py: numpy,
+What a pair must cost is one product of H x 3H; the rate of PyTorch's is measured in the same run,
+by as many threads, on products of the same shape. (Seven eighths of it do, see product.c.) The definition is tests/lstm_reference.py: numpy,
 three decompositions a pair.
 """
 
@@ -94,7 +94,7 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
     pairs = es.interdependence(model, one)
     np.testing.assert_allclose([pairs.values[p] for p in some], wanted, rtol=1e-2, atol=1e-5)
     row("one sentence of 25 words", 1, 300, best_of(3, lambda: es.interdependence(model, one)))
-    for space in ("hidden", "logits"):
+    for space in args.spaces:
         count, seconds = corpus(model, sentences, args.workers, space)
         row(f"corpus, {space}, {args.workers} threads", len(sentences), count, seconds)
     print(f"peak {peak:.1f} GFLOP/s, arithmetic limit {limit:.1f} us a pair")
@@ -107,6 +107,7 @@ def main() -> None:
     parser.add_argument("--whole", action="store_true", help="every sentence of the treebank")
     parser.add_argument("--hidden", type=int, default=400)
     parser.add_argument("--workers", type=int, default=torch.get_num_threads())
+    parser.add_argument("--spaces", nargs="+", default=["hidden", "logits"])
     report("decompose", measure(parser.parse_args()))
 
 

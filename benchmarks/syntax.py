@@ -3,6 +3,7 @@
     python -m benchmarks.syntax prepare --data DIR --into gpu-data     where pyconll is
     ESPALIER_DATA=gpu-data python -m benchmarks.syntax run --out DIR   where the device is
     python -m benchmarks.syntax unpack DIR TARGET                      back home
+    python -m benchmarks.syntax again DIR TARGET --data DATA           there, if a table is added
 
 `run` trains the papers' model of WikiText-2, keeping it at several moments of its training, and
 the small one that the package brings along; computes the interdependence of every pair of the
@@ -34,7 +35,8 @@ from espalier.nets.lstm import language_model
 from espalier.nets.vocabulary import Vocabulary
 from espalier.syntax.effects import Words
 from espalier.syntax.pairs import pairs_of
-from espalier.syntax.scores import Scores, describe_words, pair_scores
+from espalier.syntax.reading import describe_words
+from espalier.syntax.scores import Scores, pair_scores
 from espalier.syntax.summary import baseline_rows, summarise
 from espalier.training.devices import choose_device
 from espalier.training.ensembles import Ensemble, Member
@@ -241,6 +243,30 @@ def unpack(args: argparse.Namespace) -> None:
         shutil.copyfile(file, args.target / file.name)
 
 
+def again(args: argparse.Namespace) -> None:
+    """The last moment's rows anew, from the values kept of it, which are rounded to float16."""
+    import pandas as pd
+
+    from espalier.data.conllu import treebank
+
+    bank, file = treebank(args.data / BANK, name=BANK), args.target / "syntax.parquet"
+    facts = json.loads((args.target / "manifest.json").read_text())
+    assert bank.digest == facts["treebank"], "another release of the treebank"
+    kept = np.load(args.packed / "interdependence.npz")
+    scores = Scores(*(kept[space].astype(np.float32) for space in ("hidden", "logits")))
+    words = describe_words(load_language_model(args.packed / "wikitext.safetensors"), bank)
+    rows = pd.read_parquet(file)
+    old = (rows["model"] == "wikitext") & (rows["epoch"] == facts["wikitext"]["best"]["epoch"])
+    same = ["model", "checkpoint", "step", "epoch", "di_seconds"]
+    new = pd.DataFrame(summarise(pairs_of(bank), scores, words)).assign(
+        **{name: rows.loc[old, name].iloc[0] for name in same}
+    )
+    place = int(np.flatnonzero(old)[0])
+    parts = [rows[:place][~old[:place]], new[rows.columns], rows[place:][~old[place:]]]
+    pd.concat(parts, ignore_index=True).to_parquet(file, index=False)
+    print(f"{len(new):,} rows in the place of {old.sum():,}")
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
@@ -250,6 +276,10 @@ def parse() -> argparse.Namespace:
     one = verbs.add_parser("unpack")
     one.add_argument("packed", type=Path)
     one.add_argument("target", type=Path)
+    one = verbs.add_parser("again")
+    one.add_argument("packed", type=Path, help="where unpack was told to write, models and all")
+    one.add_argument("target", type=Path)
+    one.add_argument("--data", type=Path, required=True, help="ud-english-ewt/")
     one = verbs.add_parser("run")
     one.add_argument("--out", type=Path, required=True)
     one.add_argument("--bank", type=Path, default=Path("gpu-data") / f"{BANK}.npz")
@@ -272,7 +302,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     args = parse()
-    {"prepare": prepare, "run": run, "unpack": unpack}[args.verb](args)
+    {"prepare": prepare, "run": run, "unpack": unpack, "again": again}[args.verb](args)
 
 
 if __name__ == "__main__":

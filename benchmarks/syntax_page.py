@@ -21,6 +21,7 @@ from espalier.experiments.syntax_over_training import over_training
 from espalier.experiments.syntax_probe import label_probe
 from espalier.plots import save_figure
 from espalier.storage import write_text
+from espalier.syntax.effects import TREE
 
 DRAWN = {
     "bottom-up-figure-3": "distance",
@@ -129,16 +130,18 @@ def effects(rows: pd.DataFrame) -> pd.DataFrame:
     whole = whole.assign(cell=whole.apply(interval, axis=1, digits=4))
     whole = whole.assign(column=whole["outcome"] + ", " + whole["space"])
     wide = whole.pivot(index="name", columns="column", values="cell")
-    first = ["tree distance"]
-    order = first + [name for name in wide.index if name not in first]
-    return wide.loc[order].reset_index().rename(columns={"name": "held at the same time"})
+    order = sorted(wide.index, key=lambda name: (not name.startswith(TREE), name))
+    return wide.loc[order].reset_index().rename(columns={"name": "coefficient"})
 
 
 def effects_by_distance(rows: pd.DataFrame) -> pd.DataFrame:
     some = table_of(rows, "effect")
     some = some[(some["distance"] > 0) & (some["outcome"] == "log DI")]
-    some = some.assign(cell=some.apply(interval, axis=1))
-    wide = some.pivot(index="distance", columns="space", values="cell").reset_index()
+    some = some.assign(
+        cell=some.apply(interval, axis=1),
+        column=some["space"] + some["name"].str.removeprefix(TREE),
+    )
+    wide = some.pivot(index="distance", columns="column", values="cell").reset_index()
     pairs = some.drop_duplicates("distance").set_index("distance")["pairs"]
     return wide.assign(pairs=wide["distance"].map(lambda d: f"{pairs[d]:,}"))
 
@@ -189,6 +192,7 @@ def packaged(rows: pd.DataFrame) -> pd.DataFrame:
         one = whole[whole["name"] == "tree distance"].iloc[0]
         probe = table_of(own, "probe")
         tree = probe[(probe["weights"] == "DI") & (probe["shape"] == "noncrossing")].iloc[0]
-        row = {"model": model, "effect of an edge on log DI": interval(one)}
+        named = {"wikitext": "the papers'", "english": "the package's"}[model]
+        row = {"model": named, "effect of an edge on log DI": interval(one)}
         found.append(row | {"UUAS, no crossings": interval(tree, "uuas")})
     return pd.DataFrame(found)

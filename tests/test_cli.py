@@ -10,7 +10,7 @@ from espalier.explorer.report import PROGRAMS
 
 
 def espalier(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "espalier.cli", *arguments]
+    command = [sys.executable, "-m", "espalier", *arguments]
     return subprocess.run(
         command, capture_output=True, text=True, cwd=cwd, check=False, timeout=120
     )

@@ -37,6 +37,14 @@ def test_the_writing_example_adds(capsys) -> None:
     assert lines[0].startswith("345+678= 3 2 0 1 END: 1023")
 
 
+def test_the_english_example_says_something_real(capsys) -> None:
+    runpy.run_path(str(ROOT / "examples" / "english.py"), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert len(re.findall(r"^\S+ \S+: 0\.\d\d, \d apart$", shown, re.M)) == 6
+    assert "(15 pairs, hidden" in shown
+    assert "(21 pairs, hidden" in shown
+
+
 def test_the_example_of_ones_own_is_right() -> None:
     program = runpy.run_path(str(ROOT / "examples" / "my_program.py"))["program"]
     batch = [["START", "3", "1", "4", "1", "5"], ["START", "0", "7", "2"]]

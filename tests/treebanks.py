@@ -41,6 +41,18 @@ def banks(least=1, most=9, count=6):
     )
 
 
+def random_bank(rng, sentences=60):
+    """Larger than `banks` are: trees grown from their first word."""
+    found = []
+    for number in range(sentences):
+        size = int(rng.integers(4, 12))
+        heads = [-1, *(int(rng.integers(place)) for place in range(1, size))]
+        tags = rng.choice(["NOUN", "VERB", "DET", "ADP", "PUNCT"], size=size)
+        words = rng.choice(list("abcdefg"), size=size)
+        found.append(Parsed(str(number), tuple(words), tuple(tags), tuple(heads), ("dep",) * size))
+    return Treebank.of(found, "random")
+
+
 def graph(tree):
     found = nx.Graph()
     found.add_nodes_from(range(len(tree)))

@@ -47,8 +47,22 @@ def test_the_probe_stands_beside_its_baselines(socrates, capsys):
     run("probe", "--treebank", socrates)
     shown = capsys.readouterr().out
     assert "neighbours" in shown
-    assert len(re.findall(r"noncrossing|spanning", shown)) == 8
+    assert len(re.findall(r"(?m)^trained .* (noncrossing|spanning) ", shown)) == 8
+    assert len(re.findall(r"(?m)^untrained .* (noncrossing|spanning) ", shown)) == 8
     assert "5 edges of 1 sentences, punctuation left out" in shown
+
+
+def test_what_cannot_be_done_is_said(socrates, tmp_path):
+    (tmp_path / "hi.conllu").write_text("1\tHi\t_\tINTJ\t_\t_\t0\troot\t_\t_\n\n")
+    with pytest.raises(DataError, match="hi has no edge to find"):
+        run("probe", "-t", tmp_path / "hi.conllu")
+    with pytest.raises(FileError, match=r"name a \.parquet file"):
+        run("pairs", "-t", socrates, "-o", tmp_path / "pairs.csv")
+    with pytest.raises(DataError, match="a sample of -5 sentences"):
+        run("pairs", "-t", socrates, "--sample=-5", "-o", tmp_path / "pairs.parquet")
+    with pytest.raises(FileError, match="cannot make the folder"):
+        run("data", "branching", "--out", socrates)
+    assert {file.name for file in tmp_path.iterdir()} == {"hi.conllu", "socrates.conllu"}
 
 
 def test_a_page_with_arcs_and_dependencies(socrates, tmp_path, capsys):

@@ -41,19 +41,54 @@ def test_multiword_tokens_and_empty_nodes_leave_their_words():
     [
         ("\tSpaceAfter=No", "", "line 7: 9 columns, where CoNLL-U has 10"),
         ("4\tnsubj", "9\tnsubj", r"line 3: the head of word 1 is 9, but the words are 1\.\.4"),
-        ("4\tnsubj", "_\tnsubj", "line 3: word 1 has the head None; give a number"),
+        ("4\tnsubj", "_\tnsubj", "line 3: word 1 has the head '_'; give a number"),
         ("4\tnsubj", "x\tnsubj", "line 3: word 1 has the head 'x'; give a number"),
+        ("4\tnsubj", "-1\tnsubj", "line 3: word 1 has the head '-1'; give a number"),
+        ("4\tnsubj", "2-3\tnsubj", "line 3: word 1 has the head '2-3'; give a number"),
         ("4\tnsubj", "0\tnsubj", r"line 7: words 1 and 4 are both roots \(head 0\)"),
         ("4\taux", "2\taux", "line 5: word 2 is its own ancestor"),
         ("0\troot", "1\troot", "line [37]: word [14] is its own ancestor: heads run in a cycle"),
         ("3\tn't", "5\tn't", "line 6: word '5' stands where 3 is due"),
         ("PRON", "PRN", "line 3: 'PRN' is no universal part of speech; did you mean 'PRON'"),
-        ("Mood=Ind", "Mood", "the sentence at line 3: not CoNLL-U"),
+        ("PRON", "_", "line 3: '_' is no universal part of speech"),
+        ("Mood=Ind", "Mood", "line 7: not CoNLL-U; features are Name=Value"),
+        ("4:obj", "obj", "line 8: not CoNLL-U; .* enhanced dependencies head:relation"),
+        ("\tSpaceAfter=No", "\tSpaceAfter=No\t_", "line 7: 11 columns, where CoNLL-U has 10"),
+        ("\t", " ", "line 3: 9 columns, where CoNLL-U has 10, separated by tabs"),
+        ("\tThey\t", "\t\t", "line 3: column 2 is empty; what is not known is written _"),
+        ("2-3", "1-2", "line 4: 1-2 does not span the words that follow it"),
+        ("2-3", "3-2", "line 4: 3-2 does not span"),
+        ("2-3", "2-9", "line 4: 2-9 does not span"),
+        ("2-3", "2-x", "line 4: 2-x does not span"),
+        ("4.1", "3.1", "line 8: empty node 3.1 stands after word 4"),
     ],
 )
 def test_what_is_broken_is_refused_with_its_line(old, new, message):
-    with pytest.raises(DataError, match=rf"^f\.conllu, (the sentence at )?{message}"):
+    with pytest.raises(DataError, match=rf"^f\.conllu, {message}"):
         parse(GOOD.replace(old, new, 1))
+
+
+def test_multiword_tokens_do_not_overlap():
+    again = "3-4\tn'tknow\t_\t_\t_\t_\t_\t_\t_\t_\n3\tn't"
+    with pytest.raises(DataError, match="line 6: 3-4 does not span"):
+        parse(GOOD.replace("3\tn't", again))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.rstrip("\n"),
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: "\n\n" + text + "\n# a remark by itself\n\n",
+        lambda text: text.replace("2-3", "# a remark\n2-3"),
+        lambda text: text.replace("\n\n", "\n \t\n"),
+    ],
+    ids=["no last newline", "CRLF", "byte order mark", "blank lines", "remark inside", "spaces"],
+)
+def test_what_does_not_matter(change, tmp_path):
+    (tmp_path / "f.conllu").write_bytes(change(GOOD).encode())
+    assert list(treebank(tmp_path / "f.conllu")) == parse(GOOD)
 
 
 def test_lines_are_those_of_the_file():
@@ -97,14 +132,14 @@ def test_files_that_are_not_there_or_not_treebanks(tmp_path):
         treebank(tmp_path / "none.conllu")
     with pytest.raises(FileError, match=r"holds no \*\.conllu"):
         treebank(tmp_path)
-    (tmp_path / "x.conllu").write_bytes(b"\xff\xfe\xff")
-    with pytest.raises(FileError, match="not UTF-8"):
+    (tmp_path / "x.conllu").write_bytes(b"# fine\n# not \xff fine\n")
+    with pytest.raises(FileError, match="line 2: not UTF-8"):
         treebank(tmp_path / "x.conllu")
     (tmp_path / "x.npz").write_bytes(b"nothing")
     with pytest.raises(FileError, match="not a prepared treebank"):
         load_treebank(tmp_path / "x.npz")
     (tmp_path / "empty.conllu").write_text("# nothing\n\n")
-    with pytest.raises(DataError, match="holds no sentence"):
+    with pytest.raises(DataError, match=r"empty\.conllu holds no sentence"):
         treebank(tmp_path / "empty.conllu")
 
 

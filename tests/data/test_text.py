@@ -148,8 +148,23 @@ def test_a_wrong_download_is_not_kept(server, tmp_path, monkeypatch):
     with pytest.raises(DataError, match="was expected: the download was cut short"):
         sources.fetch("wikitext-2")
     assert not (tmp_path / "data").exists()
-    with pytest.raises(FileError, match="could not be downloaded"):
-        sources.download("http://127.0.0.1:9/none", md5="")
+
+
+def test_a_download_that_does_not_come_says_where_files_can_be_put_by_hand(tmp_path, monkeypatch):
+    monkeypatch.setenv("ESPALIER_DATA", str(tmp_path / "data"))
+    known = replace(sources.SOURCES["ud-english-ewt"], url="http://127.0.0.1:9/none")
+    monkeypatch.setitem(sources.SOURCES, "ud-english-ewt", known)
+    with pytest.raises(FileError, match="could not be downloaded") as caught:
+        sources.fetch("ud-english-ewt")
+    said = str(caught.value)
+    folder = tmp_path / "data" / "ud-english-ewt"
+    assert f"into {folder} by hand" in said
+    assert all(file in said for file in known.files)
+    assert not folder.exists()
+    folder.mkdir(parents=True)
+    for file in known.files:
+        (folder / file).write_text("")
+    assert sources.fetch("ud-english-ewt") == folder  # what the message says is enough
 
 
 @given(st.integers(1, 7), st.integers(1, 9), st.integers(0, 300))

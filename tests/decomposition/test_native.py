@@ -19,7 +19,7 @@ compiled = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C 
 @given(
     st.integers(0, 2**31),
     st.integers(1, 3),
-    st.sampled_from([1, 3, 8, 17]),
+    st.sampled_from([1, 3, 8, 17, 22]),
     st.sampled_from([0.5, 2.0, 20.0]),
     st.lists(sentences(most=8), min_size=1, max_size=5),
 )
@@ -35,6 +35,19 @@ def test_the_compiled_step_is_the_plain_one(seed, layers, hidden, scale, some):
         one, two = one.numpy()[l, r], two.numpy()[l, r]
         # A large DI has a joint contribution that all but cancels: rounding weighs more in it.
         np.testing.assert_array_less(np.abs(one - two), 2e-4 * (1 + one) ** 2)
+
+
+@compiled
+@settings(max_examples=40)
+@given(st.integers(0, 2**31), st.integers(1, 400), st.integers(1, 20), st.integers(1, 40))
+def test_its_product_is_the_plain_one(seed, count, half, width):
+    torch.manual_seed(seed)
+    rows, matrix = torch.randn(count, 2 * half), torch.randn(2 * half, width)
+    factor = native.Factor(matrix, native.build())
+    out = torch.full((native.room(count), factor.width), torch.nan)
+    factor.times(rows, out=out, scratch=torch.empty(native.TALL * half))
+    wanted = rows.double() @ matrix.double()
+    np.testing.assert_allclose(out[:count, :width].double(), wanted, atol=3e-6 * (1 + half))
 
 
 @compiled
@@ -68,6 +81,11 @@ def test_without_a_compiler_there_is_none(monkeypatch, variable):
 
 def test_one_that_disagrees_is_dropped(monkeypatch):
     class Wrong:
+        multiplies = False
+
+        def share(self, ready, given, own, *, state):
+            return native.Packed(given.new_full((len(given), 21 * ready.units), 0.5), ready.units)
+
         def through(self, some, gates, now, *, state, **rest):
             state.hidden.fill_(0.5)
             state.squared.fill_(0.5)

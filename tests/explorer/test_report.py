@@ -23,6 +23,9 @@ def test_the_page_is_filled_in_and_stands_alone(tmp_path) -> None:
     assert [result.entry.name for result in results] == list(PROGRAMS)
     assert len(heard) == len(results)
     assert "<!--" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.S)
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == 2  # the weights, and the sentence with its arcs
+    assert "asked → questions: obj" in page
+    assert page.count('data-pair="') == 15
+    assert "http" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.S)
     for name in PROGRAMS:
         assert f"<h2>{name}</h2>" in page

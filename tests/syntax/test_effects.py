@@ -5,21 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from espalier.data.treebank import Parsed, Treebank
 from espalier.errors import DataError
 from espalier.syntax.effects import Words, effect_of_syntax, frequency_correlations, regress
 from espalier.syntax.pairs import pairs_of
-
-
-def random_bank(rng, sentences=60):
-    found = []
-    for number in range(sentences):
-        size = int(rng.integers(4, 12))
-        heads = [-1, *(int(rng.integers(place)) for place in range(1, size))]
-        tags = rng.choice(["NOUN", "VERB", "DET", "ADP", "PUNCT"], size=size)
-        words = rng.choice(list("abcdefg"), size=size)
-        found.append(Parsed(str(number), tuple(words), tuple(tags), tuple(heads), ("dep",) * size))
-    return Treebank.of(found, "random")
+from treebanks import random_bank
 
 
 def slow_regression(outcome, columns, groups, clusters):

@@ -28,8 +28,9 @@ def test_means_are_those_of_their_cases(bank, seed, least):
         assert row["mean"] == pytest.approx(np.mean(some))
         assert row["low"] <= row["mean"] <= row["high"]
     for row in by_distance(pairs, values, furthest=4, least=least):
-        some = values[pairs.distance == row["distance"]]
+        some = values[(pairs.distance == row["distance"]) & (kinds != "other")]
         assert row["mean"] == pytest.approx(np.nanmean(some))
+        assert row["cases"] == np.isfinite(some).sum()
 
 
 def test_the_interval_is_that_of_drawing_whole_sentences():

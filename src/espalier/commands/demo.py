@@ -15,7 +15,7 @@ from espalier.commands.show import console, show_table
 def demo_command(
     *, output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("espalier-demo.html")
 ) -> None:
-    """Build, run, compile and verify the three parity programs, and write a page about it."""
+    """Build, run, compile and verify three programs, take a sentence apart, write a page of it."""
     from espalier.explorer import build_report
 
     began = time.perf_counter()

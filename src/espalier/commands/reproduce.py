@@ -46,8 +46,12 @@ def reproduce_command(
 
 
 def _show(table: pandas.DataFrame) -> None:
-    cells = (
-        [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row]
-        for row in table.itertuples(index=False)
-    )
+    cells = ([_written(value) for value in row] for row in table.itertuples(index=False))
     show_table([str(column) for column in table.columns], list(cells))
+
+
+def _written(value: object) -> str:
+    """Four digits; all of them of what was counted."""
+    if not isinstance(value, float):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1000 else f"{value:.4g}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from espalier.commands.show import console, show_table
+from espalier.errors import DataError
 
 if TYPE_CHECKING:
     from espalier.data.treebank import Treebank
@@ -70,28 +71,34 @@ def pairs_command(
 def probe_command(
     *, treebank: Banks, model: Model = None, sample: Sample = None, member: Member = None
 ) -> None:
-    """How much of a treebank's trees is in the tree that interdependence alone suggests (UUAS)."""
+    """How much of a treebank's trees is in the tree that interdependence alone suggests (UUAS).
+
+    Beside the model stand trees that need none, and the same network before its training.
+    """
     from espalier.nets import load_language_model
+    from espalier.nets.lstm import initialise
     from espalier.syntax import pair_scores, pairs_of
     from espalier.syntax.scores import SPACES
     from espalier.syntax.summary import baseline_rows, probe
 
     bank, loaded = _bank(treebank, sample), load_language_model(model, member=member)
-    pairs, scores = pairs_of(bank), pair_scores(loaded, bank)
-    rows = baseline_rows(bank)
-    for space in SPACES:
-        rows += [{"space": space} | row for row in probe(pairs, getattr(scores, space))]
+    pairs, rows = pairs_of(bank), [{"model": "none"} | row for row in baseline_rows(bank)]
+    if not rows[0]["edges"]:
+        raise DataError(f"{bank.name} has no edge to find: no two words but punctuation are linked")
+    for name in ("trained", "untrained"):
+        scores = pair_scores(loaded if name == "trained" else initialise(loaded, seed=0), bank)
+        for space in SPACES:
+            found = probe(pairs, getattr(scores, space))
+            rows += [{"model": name, "space": space} | row for row in found]
     cells = [
         (
-            row["space"],
-            row["weights"],
-            row["shape"],
+            *(row[column] for column in ("model", "space", "weights", "shape")),
             f"{row['uuas']:.3f}",
             f"{row['low']:.3f} to {row['high']:.3f}",
         )
         for row in rows
     ]
-    show_table(("space", "tree from", "shape", "UUAS", "95%"), cells)
+    show_table(("model", "space", "tree from", "shape", "UUAS", "95%"), cells)
     console().print(f"{rows[0]['edges']:,} edges of {len(bank):,} sentences, punctuation left out")
 
 

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from espalier.data.treebank import ROOT, Parsed, Treebank
-from espalier.errors import DataError, nearest
+from espalier.errors import DataError, FileError, nearest
 from espalier.storage import write_text
 
 Order = Literal["left", "right"]
@@ -58,7 +58,10 @@ class BranchingCorpus:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write text.txt, a sentence a line, and treebank.conllu."""
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot make the folder {place}: {error.strerror}") from error
         lines = (" ".join(sentence.words) for sentence in self.text)
         write_text(place / "text.txt", "".join(f"{line}\n" for line in lines))
         write_text(place / "treebank.conllu", "".join(map(conllu, self.bank)))

@@ -28,6 +28,8 @@ def treebank(
     if len(files) == 1 and files[0].suffix == ".npz":
         return load_treebank(files[0])
     sentences = [sentence for file in files for sentence in read_conllu(file)]
+    if not sentences:
+        raise DataError(f"{', '.join(map(str, files))} holds no sentence; a treebank needs one")
     return Treebank.of(sentences, name or "+".join(file.stem for file in files))
 
 
@@ -35,12 +37,16 @@ def read_conllu(path: str | os.PathLike[str]) -> Iterator[Parsed]:
     """The sentences of one file, checked as they are read."""
     file = Path(path)
     try:
-        with file.open(encoding="utf-8") as lines:
+        with file.open(encoding="utf-8-sig") as lines:  # some editors write a mark at the start
             yield from parse_conllu(lines, str(file))
     except FileNotFoundError as error:
-        raise FileError(f"there is no treebank at {file}") from error
+        raise FileError(
+            f"there is no treebank at {file}; name a CoNLL-U file, a folder of them, or "
+            f"{' or '.join(BANKS)}"
+        ) from error
     except UnicodeDecodeError as error:
-        raise FileError(f"{file} is not UTF-8 text: {error}") from error
+        line = _undecodable(file.read_bytes())
+        raise FileError(f"{file}, line {line}: not UTF-8 text; save the file as UTF-8") from error
 
 
 def parse_conllu(lines: Iterable[str], origin: str = "the text") -> Iterator[Parsed]:
@@ -55,43 +61,61 @@ def parse_conllu(lines: Iterable[str], origin: str = "the text") -> Iterator[Par
             if tokens:
                 yield _Checked(tokens, origin).sentence(sentence.id or f"{number + 1}")
     except ParseError as error:
-        start = min(counted.taken(), default=counted.line)
-        reason = error.__cause__ or error
-        raise DataError(f"{origin}, the sentence at line {start}: not CoNLL-U: {reason}") from error
+        raise DataError(
+            f"{origin}, line {counted.unreadable()}: not CoNLL-U; features are Name=Value|..., "
+            f"enhanced dependencies head:relation|..."
+        ) from error
 
 
 class _Counted:
-    """Lines on their way to pyconll; the numbers of those that hold a token are kept."""
+    """Lines on their way to pyconll; those that hold a token are kept with their numbers."""
 
     def __init__(self, lines: Iterable[str], origin: str) -> None:
         self._lines, self._origin = lines, origin
-        self._tokens: list[int] = []
-        self.line = 0
+        self._tokens: dict[int, str] = {}
+        self._line = 0
 
     def __iter__(self) -> Iterator[str]:
         for line in self._lines:
-            self.line += 1
+            self._line += 1
             if line.strip() and not line.startswith("#"):
-                self._tokens.append(self.line)
-                columns = line.rstrip("\n").count("\t") + 1
-                if columns != COLUMNS:
-                    raise DataError(
-                        f"{self._origin}, line {self.line}: {columns} columns, where CoNLL-U has "
-                        f"{COLUMNS}, separated by tabs"
-                    )
+                self._tokens[self._line] = line
+                self._check(line.rstrip("\r\n").split("\t"))
             yield line
 
     def taken(self) -> list[int]:
         """The lines of the tokens read since this was last asked."""
-        found, self._tokens = self._tokens, []
+        found, self._tokens = list(self._tokens), {}
         return found
+
+    def unreadable(self) -> int:
+        """The first line of the sentence at hand that is no token by itself."""
+        from pyconll.exception import ParseError
+        from pyconll.unit.token import Token
+
+        for number, line in self._tokens.items():
+            try:
+                Token(line)
+            except ParseError:
+                return number
+        return self._line
+
+    def _check(self, columns: Sequence[str]) -> None:
+        where = f"{self._origin}, line {self._line}"
+        if len(columns) != COLUMNS:
+            raise DataError(
+                f"{where}: {len(columns)} columns, where CoNLL-U has {COLUMNS}, separated by tabs"
+            )
+        if "" in columns:
+            empty = columns.index("") + 1
+            raise DataError(f"{where}: column {empty} is empty; what is not known is written _")
 
 
 class _Checked:
     """The tokens of one sentence with their lines, turned into words."""
 
     def __init__(self, tokens: Sequence[tuple[Any, int]], origin: str) -> None:
-        self._origin = origin
+        self._origin, self._all = origin, tokens
         own = [(t, n) for t, n in tokens if not t.is_multiword() and not t.is_empty_node()]
         self._tokens, self._lines = [t for t, _ in own], [n for _, n in own]
         if not own:
@@ -105,8 +129,10 @@ class _Checked:
             if token.upos not in TAGS:
                 raise self._wrong(
                     line,
-                    f"{token.upos!r} is no universal part of speech; {nearest(token.upos, TAGS)}",
+                    f"{token.upos or '_'!r} is no universal part of speech; "
+                    f"{nearest(token.upos or '_', TAGS)}",
                 )
+        self._check_others()
         heads = [self._head(token, line) for token, line in self._numbered()]
         self._check_tree(heads)
         return Parsed(
@@ -120,10 +146,25 @@ class _Checked:
     def _numbered(self) -> Iterator[tuple[Any, int]]:
         return zip(self._tokens, self._lines, strict=True)
 
+    def _check_others(self) -> None:
+        """Multiword tokens stand before their words, empty nodes after theirs."""
+        before = covered = 0  # words passed, and the last one that a multiword token stands for
+        for token, line in self._all:
+            if token.is_multiword():
+                first, last = _numbers(token.id, "-")
+                if not covered < first == before + 1 <= last <= len(self._tokens):
+                    raise self._wrong(line, f"{token.id} does not span the words that follow it")
+                covered = last
+            elif token.is_empty_node():
+                if _numbers(token.id, ".")[0] != before:
+                    raise self._wrong(line, f"empty node {token.id} stands after word {before}")
+            else:
+                before += 1
+
     def _head(self, token: Any, line: int) -> int:
-        count = len(self._tokens)
-        if token.head is None or not token.head.isdecimal():
-            raise self._wrong(line, f"word {token.id} has the head {token.head!r}; give a number")
+        count, given = len(self._tokens), token.head or "_"
+        if not (given.isascii() and given.isdecimal()):
+            raise self._wrong(line, f"word {token.id} has the head {given!r}; give a number")
         if int(token.head) > count:
             raise self._wrong(
                 line, f"the head of word {token.id} is {token.head}, but the words are 1..{count}"
@@ -149,6 +190,22 @@ class _Checked:
 
     def _wrong(self, line: int, finding: str) -> DataError:
         return DataError(f"{self._origin}, line {line}: {finding}")
+
+
+def _numbers(name: str, sign: str) -> tuple[int, int]:
+    """The two numbers of a range or of an empty node; -1 for what is none."""
+    first, _, last = (int(n) if n.isdecimal() else -1 for n in name.partition(sign))
+    return first, last
+
+
+def _undecodable(content: bytes) -> int:
+    """The number of the first line that is not UTF-8."""
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            return number
+    return 1
 
 
 def _files(place: Path) -> list[Path]:

@@ -82,6 +82,10 @@ SOURCES: dict[str, Source] = {
 }
 
 
+class UnreachableError(FileError):
+    """A download that did not come."""
+
+
 def cache_folder() -> Path:
     """Where downloads are kept: ESPALIER_DATA, else the user's cache."""
     given = os.environ.get("ESPALIER_DATA")
@@ -100,8 +104,8 @@ def find(name: str, data: str | os.PathLike[str] | None = None) -> Path:
     first = places[0]
     absent = next(file for file in source.files if not (first / file).is_file())
     raise FileError(
-        f"{name} is not here: {first / absent} is missing. Set ESPALIER_DATA (or --data) to the "
-        f"folder that holds {name}/, or fetch it with: espalier data fetch {name}"
+        f"{name} is not here: {first / absent} is missing. Set ESPALIER_DATA to the folder "
+        f"that holds {name}/, or fetch it with: espalier data fetch {name}"
     )
 
 
@@ -112,10 +116,16 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     except FileError:
         source = _known(name)
     folder = cache_folder() / name
-    for file, body in _bodies(source, progress):
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        with atomic_path(folder / file) as temporary:
-            temporary.write_bytes(body)
+    try:
+        for file, body in _bodies(source, progress):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            with atomic_path(folder / file) as temporary:
+                temporary.write_bytes(body)
+    except UnreachableError as error:
+        raise FileError(
+            f"{error}; where there is no network, put {', '.join(source.files)} into {folder} by "
+            f"hand, or set ESPALIER_DATA to a folder that holds {name}/ with them"
+        ) from error
     return folder
 
 
@@ -144,10 +154,8 @@ def download(url: str, *, md5: str, progress: Progress | None = None) -> bytes:
                 if progress is not None:
                     progress(held.tell(), total)
     except (urllib.error.URLError, OSError) as error:
-        raise FileError(
-            f"{url} could not be downloaded ({error}); without a network, copy the files by hand "
-            f"and set ESPALIER_DATA to their folder"
-        ) from error
+        reason = getattr(error, "reason", None) or error
+        raise UnreachableError(f"{url} could not be downloaded ({reason})") from error
     found = hashlib.md5(held.getvalue(), usedforsecurity=False).hexdigest()
     if found != md5:
         raise DataError(

@@ -153,6 +153,8 @@ class Treebank:
 
     def sample(self, count: int, *, seed: int = 0) -> Treebank:
         """So many sentences drawn without replacement, in their order; all if there are fewer."""
+        if count < 1:
+            raise DataError(f"a sample of {count} sentences was asked for; draw one at least")
         if count >= len(self):
             return self
         drawn = np.random.default_rng(seed).choice(len(self), size=count, replace=False)

@@ -105,6 +105,7 @@ def _stream(
             for taken in _stretches(engine.model, sentences, most):
                 if first == 0 and _pairs_of(taken[0]) >= NATIVE_FROM:
                     engine.native = trusted(engine.model)  # a second to build, which pays now
+                engine.meet(torch.tensor([word for ids in taken[0] for word in ids]))
                 waiting.append(_Stretch(engine, pool, first, taken))
                 first += len(taken[0])
                 if len(waiting) > 1:
@@ -184,7 +185,8 @@ class _Stretch:
 
 def _flat(engine: Engine, batch: Sequence[tuple[int, ...]]) -> list[Array]:
     """The upper triangles of a group's matrices, each row by row."""
-    return [matrix.numpy()[np.triu_indices(len(matrix), 1)] for matrix in engine.pairs(batch)]
+    above = {n: np.triu_indices(n, 1) for n in set(map(len, batch))}
+    return [matrix.numpy()[above[len(matrix)]] for matrix in engine.pairs(batch)]
 
 
 @contextmanager

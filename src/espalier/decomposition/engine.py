@@ -7,27 +7,28 @@ the plain state kept where it begins, so that what is held does not grow with th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.decomposition.dependence import Space
-from espalier.decomposition.differences import LOG2E, Quick, Steady, Way
+from espalier.decomposition.differences import Quick, Steady, Way
 from espalier.decomposition.native import Native, build
+from espalier.decomposition.plain import Inputs, OutOfReach, PlainPass
 from espalier.decomposition.recursion import layers_of
 from espalier.decomposition.rows import Rows
-from espalier.decomposition.shared import Ready, Shared, plain_step, share_step
+from espalier.decomposition.shared import Ready
 from espalier.errors import ConfigError
 from espalier.nets.lstm import LanguageModel, language_model
 
 MIB = 1 << 20
 CPU_MEMORY, CUDA_MEMORY = 256 * MIB, 8192 * MIB
 # More rows at once than this no longer fit the cache of a core; on CUDA there is no such limit.
-CPU_ROWS = 2048
+CPU_ROWS = 4096
 # Numbers held for a word and for a row, in units of the hidden size and for each layer.
 WORD, ROW = 24, 18
 
@@ -40,11 +41,9 @@ class Budget:
     rows: int
 
     @classmethod
-    def of(cls, model: LanguageModel, memory: int | None) -> Budget:
+    def of(cls, model: LanguageModel, memory: int) -> Budget:
         """What fits into so many bytes."""
         like, shape = model.encoder.weight, model.shape
-        if memory is None:
-            memory = CUDA_MEMORY if like.is_cuda else CPU_MEMORY
         unit = shape.layers * shape.hidden * like.element_size()
         words, rows = memory // (2 * WORD * unit), memory // (2 * ROW * unit)
         if min(words, rows) < 2:
@@ -66,11 +65,18 @@ class Engine:
         space: Space | tuple[Space, ...] = "hidden",
         memory: int | None = None,
     ) -> None:
+        if memory is None:
+            memory = CUDA_MEMORY if model.encoder.weight.is_cuda else CPU_MEMORY
         self.model, self.budget = model, Budget.of(model, memory)
         self.native: Native | None = None
         self._layers = [Ready.of(layer) for layer in layers_of(model)]
+        self._inputs = Inputs(model, self._layers[0], memory=memory)
         spaces = (space,) if isinstance(space, str) else space
         self._decoders = [_decoder(model, one) for one in spaces]
+
+    def meet(self, words: Int[Tensor, " W"]) -> None:
+        """Make ready, once for all, words that many groups will have."""
+        self._inputs.meet(words)
 
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
         """Sentences in groups that fit, longest first."""
@@ -101,7 +107,10 @@ class Engine:
         """The same by one way, on the CPU."""
         lengths = [len(sentence) for sentence in sentences]
         stretch = min(lengths[0], max(2, self.budget.words // len(sentences)))
-        plain = PlainPass(self.model, self._layers, way, sentences, stretch=stretch)
+        native = self.native if isinstance(way, Quick) else None
+        plain = PlainPass(
+            self._layers, way, sentences, inputs=self._inputs, stretch=stretch, native=native
+        )
         size = max(1, self.budget.rows // stretch)
         found: list[Tensor] = []
         for first in range(0, len(sentences), size):
@@ -114,7 +123,7 @@ class Engine:
         longest, count = lengths[0], len(lengths)
         found = plain.like.new_full((len(self._decoders), count, longest, longest), torch.nan)
         capacity = max(2, stretch * count)
-        rows = Rows(self._layers, plain.way, capacity=capacity, native=self.native)
+        rows = Rows(self._layers, plain.way, capacity=capacity, native=plain.native)
         for begin in range(0, longest, stretch):
             rows.clear()
             for start, window in plain.windows(begin):
@@ -155,84 +164,10 @@ def trusted(model: LanguageModel) -> Native | None:
 
 @cache
 def _agreeing() -> Native | None:
-    model = language_model(vocabulary_size=16, hidden=21, layers=2, seed=0)
+    model = language_model(vocabulary_size=16, hidden=22, layers=2, seed=0)
     plain, compiled = Engine(model), Engine(model)
     compiled.native = build()
     sentences = [list(range(16)), list(range(9, 0, -1))]
     both = zip(plain.pairs(sentences), compiled.pairs(sentences), strict=True)
     close = (torch.allclose(a, b, rtol=1e-3, atol=1e-4, equal_nan=True) for a, b in both)
     return compiled.native if all(close) else None
-
-
-Window = list[list[Shared]]  # by step and layer
-
-
-class OutOfReach(Exception):  # noqa: N818
-    """Numbers are too large for the quick way."""
-
-
-class PlainPass:
-    """One pass through the model over a group, in windows of `stretch` steps."""
-
-    def __init__(
-        self,
-        model: LanguageModel,
-        layers: Sequence[Ready],
-        way: Way,
-        sentences: Sequence[Sequence[int]],
-        *,
-        stretch: int,
-    ) -> None:
-        self.way, self.stretch, self.like = way, stretch, layers[0].recurrent
-        self._layers, self._embedding = layers, model.encoder.weight
-        lengths = [len(sentence) for sentence in sentences]
-        self._running = [sum(n > step for n in lengths) for step in range(lengths[0])]
-        rows = [[*sentence, *[0] * (lengths[0] - len(sentence))] for sentence in sentences]
-        self._tokens = torch.tensor(rows, device=self.like.device).T
-        shape = (len(layers), 2, len(sentences), layers[0].units)
-        self._states = {0: self.like.new_zeros(shape)}
-        self._whole: Window | None = None
-
-    def windows(self, begin: int) -> Iterator[tuple[int, Window]]:
-        """Windows from step `begin` on, with their first steps; a single one is made once."""
-        state = self._states[begin].clone()
-        for start in range(begin, len(self._running), self.stretch):
-            window = self._whole or self._window(start, state)
-            if self.stretch == len(self._running):
-                self._whole = window
-            self._states[start + self.stretch] = state.clone()
-            yield start, window
-
-    def _window(self, start: int, state: Tensor) -> Window:
-        """What rows share at each step and layer; `state` is moved on to the window's end."""
-        tokens = self._tokens[start : start + self.stretch]
-        table, own, places = self._project(tokens)
-        found = []
-        for row, going in zip(places, self._running[start:], strict=False):
-            here = row[:going]
-            found.append(self._step(table[here], own[here], state[:, :, :going]))
-        return found
-
-    def _step(self, projected: Tensor, own: Tensor, state: Tensor) -> list[Shared]:
-        found: list[Shared] = []
-        for number, (ready, before) in enumerate(zip(self._layers, state, strict=True)):
-            if number > 0:
-                projected = state[number - 1, 0] @ ready.layer.from_input.T
-                own = found[-1].single @ ready.from_below
-            totals = plain_step(ready, projected, before)
-            shared = share_step(ready, self.way, (totals, before), own=own, first=number == 0)
-            if shared is None:
-                raise OutOfReach
-            found.append(shared)
-        return found
-
-    def _project(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Input weights times input, that as an addition to M, and which row is whose.
-
-        Once for each word that occurs, however often it does.
-        """
-        kinds, places = torch.unique(tokens, return_inverse=True)
-        first = self._layers[0]
-        table = self._embedding[kinds] @ first.layer.from_input.T
-        own = table[:, : 3 * first.units] * (first.doubled * LOG2E)
-        return table, own, places

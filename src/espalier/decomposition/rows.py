@@ -17,12 +17,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.decomposition.dependence import ratio
-from espalier.decomposition.differences import LOG2E, Quick, Way
-from espalier.decomposition.native import Native, State
+from espalier.decomposition.differences import LOG2E, Way
+from espalier.decomposition.native import Factor, Native, Packed, State, room
 from espalier.decomposition.shared import Ready, Shared
 
 # Rows that the compiled step takes at a time: their gates stay in a core's cache.
-BLOCK = 192
+BLOCK = 768
 # Blocks of columns of a triangular decoder.
 TRIANGLE_BLOCKS = 4
 
@@ -35,12 +35,13 @@ class Rows:
     ) -> None:
         like, units = layers[0].recurrent, layers[0].units
         self._layers, self._way = layers, way
-        self._native = native if isinstance(way, Quick) else None
+        self._native = native
         # In [0] rows as {l}, in [1] as {l, r}; twice the cell state, in units of log 2.
         self._hidden = like.new_empty(len(layers), 2, capacity, units)
         self._cell = like.new_empty(len(layers), capacity, units)
         block = capacity if self._native is None else min(capacity, BLOCK)
-        self._wide = like.new_empty(2, 2, max(2, block), 3 * units)
+        self._recurrent = [Factor(layer.recurrent, native) for layer in layers]
+        self._wide = like.new_empty(2, 2, room(block), self._recurrent[0].width)
         self._narrow = like.new_empty(2, capacity, units)
         self._squared = like.new_empty(capacity, 2)
         self._going = 0
@@ -52,7 +53,7 @@ class Rows:
 
     def step(
         self,
-        shared: Sequence[Shared],
+        shared: Sequence[Shared | Packed],
         *,
         going: int,
         grow: bool,
@@ -104,11 +105,13 @@ class Rows:
             self._view(self._hidden[:, 0])[:], self._view(self._cell)[:] = kept
         self._going = going
 
-    def _through(self, number: int, now: Shared, below: Tensor | None) -> Float[Tensor, "2 l S H"]:
+    def _through(
+        self, number: int, now: Shared | Packed, below: Tensor | None
+    ) -> Float[Tensor, "2 l S H"]:
         """Both continuations of one layer's rows; those as {l} are kept."""
-        if self._native is not None:
-            return self._by_blocks(self._native, number, now, below)
-        self._products(number, now, below, slice(0, self.count * self._going))
+        if isinstance(now, Packed):
+            return self._by_blocks(number, now, below)
+        self._products(number, below, slice(0, self.count * self._going))
         moved, spare = self._opened(now), self._view(self._wide[1])
         i, f, g = self._way.settle(moved, spare, now.gates).chunk(3, dim=-1)
         cell, margin = self._view(self._cell[number]), self._view(self._narrow)
@@ -121,30 +124,31 @@ class Rows:
         return self._way.settle(self._way.open(margin), hidden, now.output)
 
     def _by_blocks(
-        self, native: Native, number: int, now: Shared, below: Tensor | None
+        self, number: int, now: Packed, below: Tensor | None
     ) -> Float[Tensor, "2 l S H"]:
+        assert self._native is not None
         state = State(self._cell[number], self._hidden[number], self._squared)
         biases, used = self._layers[number].minus_biases, self.count * self._going
         for start in range(0, used, BLOCK):
             some = slice(start, min(start + BLOCK, used))
-            gates = self._products(number, now, below, some)
-            native.through(
-                some, gates, now, minus_biases=biases, state=state, scratch=self._wide[1, 0, :2]
+            alone, together = self._products(number, below, some)
+            gates = (alone, None if below is None else together)
+            self._native.through(
+                some, gates, now, minus_biases=biases, state=state, scratch=self._wide[1, 0, :3]
             )
         return self._view(self._hidden[number])
 
-    def _products(
-        self, number: int, now: Shared, below: Tensor | None, some: slice
-    ) -> Float[Tensor, "2 R K"]:
+    def _products(self, number: int, below: Tensor | None, some: slice) -> Float[Tensor, "2 R K"]:
         """A of the three gates, of both continuations where they differ by more than a word."""
-        layer = self._layers[number]
         flat = self._wide[0, :, : some.stop - some.start]
-        torch.mm(self._hidden[number, 0, some], layer.recurrent, out=flat[0])
-        if now.own is None:
-            assert below is not None
+        self._recurrent[number].times(
+            self._hidden[number, 0, some], out=self._wide[0, 0], scratch=self._wide[1, 1]
+        )
+        if below is not None:
             flat[1].copy_(flat[0])
-            for rows, given in zip(flat, below, strict=True):
-                rows.addmm_(given.flatten(0, 1)[some], layer.from_below)
+            from_below = self._layers[number].from_below
+            for rows, given in zip(flat[..., : from_below.shape[-1]], below, strict=True):
+                rows.addmm_(given.flatten(0, 1)[some], from_below)
         return flat
 
     def _opened(self, now: Shared) -> Float[Tensor, "2 l S K"]:

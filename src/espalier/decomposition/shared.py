@@ -89,11 +89,11 @@ def _each(given: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def plain_step(
-    ready: Ready, projected: Float[Tensor, "S four_H"], state: Float[Tensor, "2 S H"]
+    ready: Ready, moved: Float[Tensor, "S four_H"], state: Float[Tensor, "2 S H"]
 ) -> Float[Tensor, "S four_H"]:
-    """T of all four gates; `state`, hidden and cell, is moved on. `projected` is used up."""
+    """T of all four gates, from T - C, in place; `state`, hidden and cell, is moved on."""
     hidden, cell = state
-    totals = projected.add_(ready.layer.bias).addmm_(hidden, ready.plain)
+    totals = moved.add_(ready.layer.bias)
     i, f, g, o = totals.chunk(4, dim=-1)
     cell.mul_(torch.sigmoid(f)).addcmul_(torch.sigmoid(i), torch.tanh(g))
     torch.mul(torch.sigmoid(o), torch.tanh(cell), out=hidden)
@@ -105,13 +105,13 @@ def share_step(
     way: Way,
     plain: tuple[Float[Tensor, "S four_H"], Float[Tensor, "2 S H"]],
     *,
-    own: Wide,
+    own: Float[Tensor, "S four_H"],
     first: bool,
 ) -> Shared | None:
     """What rows will need of a plain step, or None where `way` does not reach that far.
 
-    `own` is what the step's word alone gives to the gates, in units of log 2; in the `first`
-    layer that is the same for all rows.
+    `own` is what the step's word alone gives to the gates; in the `first` layer that is the same
+    for all rows.
     """
     totals, (hidden, cell) = plain
     width = 3 * ready.units
@@ -126,8 +126,9 @@ def share_step(
     settled = way.around(middle, level)
     output = way.around(cell, torch.add(out, hidden, alpha=0.5), out)
     minus_cell = way.origin(cell * -LOG2E, cell)
-    single, single_cell = _alone(way, way.open(offset + own), settled, output, minus_cell)
-    given = own if first else None
+    word = own[:, :width] * (ready.doubled * LOG2E)
+    single, single_cell = _alone(way, way.open(offset + word), settled, output, minus_cell)
+    given = word if first else None
     return Shared(offset, settled, given, minus_cell, output, single, single_cell)
 
 

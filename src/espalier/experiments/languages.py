@@ -52,8 +52,13 @@ class Language:
     @property
     def name(self) -> str:
         """The same for equal settings, and different for others."""
-        digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-        return f"language-{digest[:10]}"
+        return f"language-{_digest(asdict(self))}"
+
+    @property
+    def folder(self) -> str:
+        """Of the models: the same whatever treebank they read, and however many seeds there are."""
+        held = asdict(self)
+        return f"text-{_digest({name: held[name] for name in ('run', 'made')})}"
 
 
 def english(scale: Scale) -> Language:
@@ -71,10 +76,9 @@ def english_in_training(scale: Scale) -> Language:
     """One whose training is kept; at the small scale, a network that two cores can train."""
     match checked(scale):
         case "small":
-            recipe = Recipe(epochs=3, learning_rate=20.0, anneal=4.0)
-            network = Network(hidden=64, tied=True)
-            keep = f"{EARLY}+epoch"
-            run = TextRun("wikitext-2", 3_000, network, recipe, keep=keep, engine="batched")
+            recipe = Recipe(epochs=2, learning_rate=20.0, anneal=4.0)
+            network, keep = Network(hidden=64, tied=True), f"{EARLY}+epoch"
+            run = TextRun("wikitext-2", 3_000, network, recipe, keep=keep)
             return Language(run, Bank(sentences=500))
         case _:
             return english(scale)
@@ -91,7 +95,7 @@ def made_up(order: Order, scale: Scale) -> Language:
         case "small" | "paper":
             config = BranchingConfig(order, sentences=20_000, tests=1_000)
             recipe = Recipe(epochs=8, learning_rate=10.0, anneal=4.0)
-            network, keep = Network(hidden=64), f"{EARLY}+epoch"
+            network, keep = Network(hidden=64), "step:0,30,100+epoch"  # an epoch has 167 steps
             run = TextRun("", None, network, recipe, keep=keep, engine="batched")
             return Language(run, made=config, seeds=3 if scale == "paper" else 1)
 
@@ -104,8 +108,12 @@ def languages_in(config: Any) -> list[Language]:
     return list(dict.fromkeys(one for part in parts for one in languages_in(part)))
 
 
+def _digest(settings: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
+
+
 def _paper() -> TextRun:
-    recipe = Recipe(epochs=24, learning_rate=20.0, anneal=4.0, settle=8)
+    recipe = Recipe(epochs=25, learning_rate=20.0, anneal=4.0, settle=8)
     network = Network(hidden=400, tied=True, dropout=0.5)
-    keep = f"{EARLY}+epochs:1,2,3,5,8,12,16,24"
+    keep = f"{EARLY}+epochs:1,2,3,5,8,12,16,24,25"
     return TextRun("wikitext-2", None, network, recipe, keep=keep, engine="batched")

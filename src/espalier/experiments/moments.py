@@ -14,7 +14,8 @@ from espalier.experiments.languages import Language
 from espalier.nets.files import checkpoints, english_model, load_language_model
 from espalier.nets.lstm import LanguageModel, initialise
 from espalier.syntax.pairs import pairs_of
-from espalier.syntax.scores import describe_words, pair_scores
+from espalier.syntax.reading import describe_words
+from espalier.syntax.scores import pair_scores
 from espalier.syntax.summary import Row, baseline_rows, summarise
 from espalier.training.folder import RunFolder
 from espalier.training.text import TextRun, train_text
@@ -99,7 +100,7 @@ def _models(moments: Moments, shelf: Shelf) -> Iterator[tuple[int, float, Langua
 
 def _trained(language: Language, seed: int, shelf: Shelf) -> RunFolder:
     """The run of one seed, trained to its end."""
-    folder = RunFolder.create(shelf.path / language.name / f"seed-{seed}")
+    folder = RunFolder.create(shelf.path / language.folder / f"seed-{seed}")
     run, manifest = _run_of(language, seed, shelf), folder.manifest()
     if manifest is None or manifest["status"] != "finished":
         train_text(run, out=folder.path, device=str(shelf.device), report=shelf.report)
@@ -111,7 +112,7 @@ def _run_of(language: Language, seed: int, shelf: Shelf) -> TextRun:
     run = replace(language.run, seed=seed)
     if language.made is None:
         return run
-    place = shelf.path / language.name
+    place = shelf.path / language.folder
     text = place / "text.txt"
     if not text.exists():
         branching_corpus(language.made).save(place)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from espalier.experiments.bottom_up_figure_3 import Config
 from espalier.experiments.moments import Moments, syntax_rows, table_of
 from espalier.experiments.shelf import Shelf
+from espalier.syntax.effects import TREE
 
 if TYPE_CHECKING:
     import pandas
@@ -52,7 +53,8 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw(rows: pandas.DataFrame) -> Figure:
-    """The effect on log DI at each sequential distance, and in all."""
+    """The effect on log DI at each sequential distance, and in all; frequency held, and not."""
     from espalier.plots.strata import draw_effects
 
-    return draw_effects(rows[(rows["outcome"] == "log DI") & (rows["name"] == "tree distance")])
+    some = rows[(rows["outcome"] == "log DI") & rows["name"].str.startswith(TREE)]
+    return draw_effects(some.assign(held=some["name"] == TREE))

@@ -1,7 +1,7 @@
-"""One page that shows the first pillar at work, made by really running it.
+"""One page that shows both sides at work, made by really running them.
 
-Every program is built, interpreted, compiled and verified while the page is made; nothing on it
-is written by hand but the words.
+Every program is built, interpreted, compiled and verified while the page is made, and a sentence
+is taken apart; nothing on it is written by hand but the words.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from espalier import zoo
 from espalier.compiler import compile_program
 from espalier.errors import ProgramError
+from espalier.explorer.sentence import sentence_block
 from espalier.generation import Answer, ask
 from espalier.interpreter import interpret
 from espalier.plots import draw_weights
@@ -118,6 +119,7 @@ def render(results: list[Checked]) -> str:
         "table": _table(results),
         "sections": sections,
         "weights": svg(weights),
+        "sentence": sentence_block(),
     }
     for name, text in filled.items():
         template = template.replace(f"<!--{name}-->", text)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, ScalarFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from espalier.plots.bands import Look
 
@@ -33,7 +33,7 @@ def draw_distances(rows: pandas.DataFrame) -> Figure:
     panel = figure.subplots()
     for space, some in _over_models(rows, ["space", "distance"]).groupby("space"):
         _line(panel, some, "distance", LINES[str(space)])
-    panel.set_xlabel("sequential distance r - l")
+    panel.set_xlabel("sequential distance r - l, words")
     panel.set_ylabel("mean DI")
     panel.set_ylim(bottom=0)
     _finish(panel)
@@ -57,27 +57,33 @@ def draw_strata(rows: pandas.DataFrame, label: str) -> Figure:
         _finish(panel)
     for panel in list(panels)[len(distances) :]:
         panel.set_axis_off()
-    figure.supxlabel("distance in the tree", fontsize=10)
+    figure.supxlabel("distance in the tree, edges", fontsize=10)
     figure.supylabel(label, fontsize=10)
     _legend(figure)
     return figure
 
 
 def draw_effects(rows: pandas.DataFrame) -> Figure:
-    """The effect of an edge on log DI at each sequential distance; all together at the left."""
-    figure = Figure(figsize=(5.8, 3.6), layout="constrained")
+    """The effect of an edge on log DI at each sequential distance; all together at the left.
+
+    Markers are hollow where frequency is not `held`.
+    """
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
     panel = figure.subplots()
     columns = ["estimate", "low", "high"]
-    means = rows.groupby(["space", "distance"], as_index=False)[columns].mean()
-    for shift, (space, some) in zip((-0.12, 0.12), means.groupby("space"), strict=False):
+    means = rows.groupby(["space", "held", "distance"], as_index=False)[columns].mean()
+    lines = means.groupby(["held", "space"])
+    for shift, ((held, space), some) in zip((0.08, 0.24, -0.24, -0.08), lines, strict=False):
         look = LINES[str(space)]
         spread = [some["estimate"] - some["low"], some["high"] - some["estimate"]]
-        style: Any = {"fmt": look.marker, "color": look.color, "ms": 4.5, "capsize": 2.5}
-        panel.errorbar(some["distance"] + shift, some["estimate"], spread, label=look.name, **style)
+        style: Any = {"fmt": look.marker, "color": look.color, "ms": 4.5, "capsize": 2}
+        style |= {"mfc": look.color if held else "white", "lw": 1.2}
+        label = look.name if held else f"{look.name}, frequency not held"
+        panel.errorbar(some["distance"] + shift, some["estimate"], spread, label=label, **style)
     panel.axhline(0, color="#7a7f8a", lw=0.8)
     ticks = sorted(means["distance"].unique())
     panel.set_xticks(ticks, ["all" if tick == 0 else f"{tick}" for tick in ticks])
-    panel.set_xlabel("sequential distance")
+    panel.set_xlabel("sequential distance, words")
     panel.set_ylabel("change of log DI per edge of the tree")
     panel.grid(alpha=0.25, lw=0.5)
     panel.legend(fontsize=9, frameon=False)
@@ -93,7 +99,7 @@ def draw_over_training(rows: pandas.DataFrame, measures: Mapping[str, str]) -> F
         for space, line in _over_models(some, ["space", "epoch"]).groupby("space"):
             _line(panel, line, "epoch", LINES[str(space)])
         panel.set_xscale("symlog", linthresh=0.1)
-        panel.xaxis.set_major_formatter(ScalarFormatter())
+        panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         panel.set_xlabel("epoch")
         panel.set_ylabel(label)
         panel.tick_params(labelsize=8)
@@ -141,7 +147,7 @@ def _line(panel: Any, rows: pandas.DataFrame, x: str, look: Look) -> None:
 
 
 def _finish(panel: Any) -> None:
-    panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    panel.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
     panel.tick_params(labelsize=8)
     panel.grid(alpha=0.25, lw=0.5)
 

@@ -19,11 +19,12 @@ from espalier.syntax.pairs import CLASSES, TreePairs
 
 Array = np.ndarray
 NORMAL = 1.959963984540054  # of a 95% interval
+TREE = "tree distance"  # the coefficient that the claim is about
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A coefficient with its 95% interval; `share` is it relative to the mean of the outcome."""
+    """A coefficient with its 95% interval, and how much it rests on."""
 
     name: str
     estimate: float
@@ -60,7 +61,7 @@ def effect_of_syntax(
     if furthest is not None:
         used &= pairs.distance <= furthest
     some = pairs.where(used)
-    columns = {"tree distance": some.tree.astype(np.float64)}
+    columns = {TREE: some.tree.astype(np.float64)}
     if words is not None:
         for name, side in (("left", some.left), ("right", some.right)):
             columns[f"log frequency, {name}"] = np.log1p(words.frequency[side])
@@ -81,7 +82,8 @@ def regress(
     Levels are taken out first (Frisch, Waugh and Lovell): what is left of outcome and columns
     after their groups' means gives the same coefficients as indicators of every group would.
     """
-    kept = {name: _within(column, groups) for name, column in columns.items()}
+    _, group = np.unique(groups, return_inverse=True)
+    kept = {name: _within(column, group) for name, column in columns.items()}
     # a column that is constant within every group (no unknown word, say) has no coefficient
     kept = {name: column for name, column in kept.items() if np.abs(column).max(initial=0) > 1e-9}
     if not kept:
@@ -89,7 +91,7 @@ def regress(
             f"nothing to estimate: {', '.join(columns)} do not vary within a group; more pairs "
             f"are needed"
         )
-    y, x = _within(outcome.astype(np.float64), groups), np.stack(list(kept.values()), axis=1)
+    y, x = _within(outcome.astype(np.float64), group), np.stack(list(kept.values()), axis=1)
     inverse = np.linalg.pinv(x.T @ x)
     found = inverse @ (x.T @ y)
     left = y - x @ found
@@ -126,9 +128,8 @@ def frequency_correlations(
     return rows
 
 
-def _within(column: Float[Array, " P"], groups: Int[Array, " P"]) -> Float[Array, " P"]:
-    """The column less its mean in each group."""
-    _, group = np.unique(groups, return_inverse=True)
+def _within(column: Float[Array, " P"], group: Int[Array, " P"]) -> Float[Array, " P"]:
+    """The column less its mean in each group; groups are numbered from 0."""
     means = np.bincount(group, column) / np.bincount(group)
     found: Float[Array, " P"] = column - means[group]
     return found

@@ -38,11 +38,13 @@ class Attachment:
 
     @property
     def uuas(self) -> float:
-        """The share found, over all edges."""
-        return float(self.found.sum() / self.edges.sum())
+        """The share found, over all edges; NaN where there is none."""
+        return float(self.found.sum() / self.edges.sum()) if self.edges.any() else np.nan
 
     def interval(self) -> tuple[float, float]:
         """95%, sentences drawn anew."""
+        if not self.edges.any():
+            return np.nan, np.nan
         bounds = bootstrap_means(
             self.found[:, None].astype(float), self.edges[:, None].astype(float)
         )

@@ -1,11 +1,14 @@
-"""Mean DI by sequential distance (Figure 3); within it, by tree distance and class (Figure 4)."""
+"""Mean DI by sequential distance (Figure 3); within it, by tree distance and class (Figure 4).
+
+Pairs of class `other`, with punctuation or symbols, are left out of both.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from espalier.syntax.pairs import CLASSES, TreePairs
 from espalier.syntax.resampling import bootstrap_means
@@ -18,8 +21,8 @@ LEAST = 100  # a mean is given only where there are so many cases
 def by_distance(
     pairs: TreePairs, values: Float[Array, " P"], *, furthest: int = 40, least: int = LEAST
 ) -> list[Row]:
-    """A row a sequential distance r - l: mean DI of all its pairs, low, high, cases."""
-    used = np.isfinite(values) & (pairs.distance <= furthest)
+    """A row a sequential distance r - l: mean, low, high, cases; class `other` is left out."""
+    used = _usable(pairs, values, furthest)
     cells = pairs.distance[used] - 1
     rows = _means(pairs.sentence[used], cells, values[used], size=furthest, least=least)
     return [{"distance": cell + 1} | row for cell, row in rows]
@@ -29,12 +32,11 @@ def by_stratum(
     pairs: TreePairs, values: Float[Array, " P"], *, furthest: int = 10, least: int = LEAST
 ) -> list[Row]:
     """A row a sequential distance, class and tree distance; pairs of class `other` are left out."""
-    classes = pairs.classes
-    used = np.isfinite(values) & (pairs.distance <= furthest) & (classes < CLASSES.index("other"))
+    used = _usable(pairs, values, furthest)
     if not used.any():
         return []
     shape = (furthest, 3, int(pairs.tree[used].max()))
-    places = (pairs.distance[used] - 1, classes[used], pairs.tree[used] - 1)
+    places = (pairs.distance[used] - 1, pairs.classes[used], pairs.tree[used] - 1)
     cells = np.ravel_multi_index(places, shape)
     rows = _means(pairs.sentence[used], cells, values[used], size=int(np.prod(shape)), least=least)
     found = []
@@ -42,6 +44,13 @@ def by_stratum(
         distance, kind, tree = (int(place) for place in np.unravel_index(cell, shape))
         found.append({"distance": distance + 1, "class": CLASSES[kind], "tree": tree + 1} | row)
     return found
+
+
+def _usable(pairs: TreePairs, values: Float[Array, " P"], furthest: int) -> Bool[Array, " P"]:
+    """Pairs that have a DI, stand near enough, and of which neither is punctuation or a symbol."""
+    used: Bool[Array, " P"] = (pairs.distance <= furthest) & np.isfinite(values)
+    used &= pairs.classes < CLASSES.index("other")
+    return used
 
 
 def _means(

@@ -7,14 +7,15 @@ are those of its table. Baselines need no model and have space `none`.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from espalier.data.treebank import Treebank
-from espalier.syntax.effects import Words, effect_of_syntax, frequency_correlations
+from espalier.errors import DataError
+from espalier.syntax.effects import TREE, Effect, Words, effect_of_syntax, frequency_correlations
 from espalier.syntax.pairs import TreePairs
 from espalier.syntax.probe import Attachment, Shape, attachment, baselines
 from espalier.syntax.scores import SPACES, Scores
@@ -23,6 +24,7 @@ from espalier.syntax.strata import by_distance, by_stratum
 Array = np.ndarray
 Row = dict[str, Any]
 FURTHEST = 10  # sequential distances that are shown one by one
+NOT_HELD = "frequency not held"
 SHAPES: tuple[Shape, ...] = ("noncrossing", "spanning")
 
 
@@ -47,20 +49,29 @@ def summarise(pairs: TreePairs, scores: Scores, words: Words) -> list[Row]:
 def effects(pairs: TreePairs, values: Float[Array, " P"], words: Words) -> list[Row]:
     """The effect of syntax on DI and on its logarithm: in all, and at each sequential distance.
 
-    `distance` 0 stands for all distances; only there are the other coefficients given too.
+    `distance` 0 stands for all distances; only there are the other coefficients given too. Beside
+    each stands the effect with frequency not held, so that what it explains can be seen.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         outcomes = {"DI": values, "log DI": np.where(values > 0, np.log(values), np.nan)}
     rows = []
     for outcome, given in outcomes.items():
-        found = [(0, effect) for effect in effect_of_syntax(pairs, given, words)]
-        for distance in range(1, FURTHEST + 1):
-            here = pairs.distance == distance
-            if np.unique(pairs.tree[here]).size > 1:
-                alone = effect_of_syntax(pairs.where(here), given[here], words)
-                found += [(distance, one) for one in alone if one.name == "tree distance"]
-        rows += [{"outcome": outcome, "distance": d} | asdict(effect) for d, effect in found]
+        for distance in range(FURTHEST + 1):
+            here = pairs.distance == distance if distance else np.full(len(pairs), True)
+            found = _with_and_without(pairs.where(here), given[here], words)
+            found = [one for one in found if one.name.startswith(TREE)] if distance else found
+            rows += [{"outcome": outcome, "distance": distance} | asdict(one) for one in found]
     return rows
+
+
+def _with_and_without(pairs: TreePairs, values: Float[Array, " P"], words: Words) -> list[Effect]:
+    """The effect of tree distance with frequency held and not, then what is held."""
+    try:
+        [alone] = effect_of_syntax(pairs, values)
+    except DataError:  # tree distance never differs within a class and distance
+        return []
+    first, *held = effect_of_syntax(pairs, values, words)
+    return [first, replace(alone, name=f"{TREE}, {NOT_HELD}"), *held]
 
 
 def probe(pairs: TreePairs, values: Float[Array, " P"]) -> list[Row]:

@@ -7,8 +7,11 @@ what is held does not grow with the treebank.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,18 +19,15 @@ from jaxtyping import Float, Int
 
 from espalier.data.treebank import TAGS, Treebank
 from espalier.data.trees import pair_starts
+from espalier.decomposition.corpus import one_thread_each
+from espalier.errors import FileError
 from espalier.nets.lstm import LanguageModel
 from espalier.storage import atomic_path
 from espalier.syntax.effects import Words
 from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
-from espalier.syntax.scores import (
-    SPACES,
-    Scores,
-    describe_words,
-    pair_scores,
-    surprisals,
-    vocabulary_of,
-)
+from espalier.syntax.reading import describe_words, threads_for, vocabulary_of
+from espalier.syntax.scores import SPACES, PairReader, PairReading, Scores, native_for
+from espalier.syntax.surprisal import Reading, SurprisalReader
 
 if TYPE_CHECKING:
     import pyarrow
@@ -63,25 +63,41 @@ def write_pairs(
     """
     import pyarrow.parquet as parquet
 
+    if Path(path).suffix not in (".parquet", ".pq"):
+        raise FileError(f"cannot write {path}: pairs are written as Parquet; name a .parquet file")
     counted = counts is not None or vocabulary_of(model).counts is not None
     written = 0
-    with atomic_path(path) as temporary:
+    with atomic_path(path) as temporary, ExitStack() as stack:
         writer = None
-        try:
-            for first, part in _stretches(bank, PAIRS_AT_ONCE):
-                words = describe_words(model, part, counts if counted else {})
-                pairs, scores = pairs_of(part), pair_scores(model, part)
-                surprisal = surprisals(model, part)
-                table = tabulate(Stretch(first, pairs, scores, surprisal, words, counted))
-                if writer is None:
-                    writer = parquet.ParquetWriter(temporary, table.schema, compression="zstd")
-                writer.write_table(table)
-                written += len(pairs)
-                report(written)
-        finally:
-            if writer is not None:
-                writer.close()
+        for first, pairs, scores, surprisal in _read_on(model, bank):
+            words = describe_words(model, pairs.bank, counts if counted else {})
+            table = tabulate(Stretch(first, pairs, scores, surprisal, words, counted))
+            if writer is None:
+                writer = parquet.ParquetWriter(temporary, table.schema, compression="zstd")
+                stack.enter_context(writer)
+            writer.write_table(table)
+            written += len(pairs)
+            report(written)
     return written
+
+
+def _read_on(
+    model: LanguageModel, bank: Treebank
+) -> Iterator[tuple[int, TreePairs, Scores, Float[Array, " W"]]]:
+    """Stretches as they are done; the next one is read meanwhile."""
+    with one_thread_each(threads_for(model)) as pool:
+        native = native_for(model, bank)
+        pairs, words = PairReader(model, pool), SurprisalReader(model, pool, native=native)
+        waiting: deque[tuple[int, Treebank, PairReading, Reading]] = deque()
+        try:
+            for first, part in (*_stretches(bank, PAIRS_AT_ONCE), (len(bank), None)):
+                if part is not None:
+                    waiting.append((first, part, pairs.begin(part), words.begin(part)))
+                while waiting and (part is None or len(waiting) > 1):
+                    before, some, scores, surprisal = waiting.popleft()
+                    yield before, pairs_of(some), scores.scores(), surprisal.surprisals()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # what was not begun is not wanted
 
 
 def tabulate(stretch: Stretch) -> pyarrow.Table:

@@ -1,0 +1,61 @@
+"""What a language model knows of the words of a treebank before it reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Int
+
+from espalier.data.treebank import Treebank
+from espalier.errors import ModelError
+from espalier.nets.lstm import LanguageModel
+from espalier.nets.vocabulary import UNKNOWN, Vocabulary
+from espalier.syntax.effects import Words
+
+Array = np.ndarray
+
+
+def encode_words(model: LanguageModel, bank: Treebank) -> Int[Array, " W"]:
+    """The model's number for every word, <unk> for those outside its vocabulary; case is kept."""
+    numbers = np.array(vocabulary_of(model).encode(bank.words.names).ids, dtype=np.int64)
+    found: Int[Array, " W"] = numbers[bank.words.ids]
+    return found
+
+
+def describe_words(
+    model: LanguageModel, bank: Treebank, counts: Mapping[str, int] | None = None
+) -> Words:
+    """Frequency of every word in the text behind the model, and whether the model knows it.
+
+    `counts` are the text's own; by default those that were stored with the model. A word outside
+    the vocabulary has frequency 0.
+    """
+    vocabulary = vocabulary_of(model)
+    if counts is None:
+        if vocabulary.counts is None:
+            raise ModelError(
+                "this model was saved without the counts of its words; name the text that it was "
+                "trained on"
+            )
+        counts = dict(zip(vocabulary.words, vocabulary.counts, strict=True))
+    known = vocabulary.index.keys() - {UNKNOWN}
+    frequency = np.array([counts.get(word, 0) * (word in known) for word in bank.words.names])
+    unknown = np.array([word not in known for word in bank.words.names], dtype=np.int8)
+    return Words(frequency[bank.words.ids], unknown[bank.words.ids])
+
+
+def vocabulary_of(model: LanguageModel) -> Vocabulary:
+    """The model's words, which reading a treebank needs."""
+    if model.vocabulary is None:
+        raise ModelError(
+            "this model was saved without its words, so it cannot read a treebank; load it with "
+            "words=..."
+        )
+    return model.vocabulary
+
+
+def threads_for(model: LanguageModel) -> int:
+    """How many threads read: one for each of torch's, or one on CUDA."""
+    return 1 if model.encoder.weight.is_cuda else torch.get_num_threads()

@@ -1,0 +1,196 @@
+"""Surprisal of every word of a treebank: -log P(word | the words before it).
+
+What takes time is the sum over the vocabulary, one product of a hidden state with all output
+weights. It is made once for each beginning of a sentence, however many sentences share it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from espalier.data.treebank import Treebank
+from espalier.decomposition.corpus import one_thread_each
+from espalier.decomposition.native import TALL, Factor, Native, room
+from espalier.nets.lstm import LanguageModel
+from espalier.nets.recurrence import recur
+from espalier.syntax.reading import encode_words, threads_for
+
+Array = np.ndarray
+WORDS_AT_ONCE = 4096  # through the recursion
+ALIKE = 0.85  # the shortest sentence of a batch, relative to its longest
+STATES_AT_ONCE, COLUMNS_AT_ONCE = 1024, 2048  # of logits: what is done with them finds them near
+# Sums outside are taken again with the highest logit subtracted: float32 would round them away.
+SAFE = (1e-20, 1e37)
+
+
+def surprisals(model: LanguageModel, bank: Treebank) -> Float[Array, " W"]:
+    """-log P(word | the words before it), in nats; NaN for the first, which nothing precedes."""
+    with one_thread_each(threads_for(model)) as pool:
+        return SurprisalReader(model, pool).begin(bank).surprisals()
+
+
+class SurprisalReader:
+    """A model about to read treebanks one after the other; beginnings are known from then on."""
+
+    def __init__(
+        self, model: LanguageModel, pool: ThreadPoolExecutor, *, native: Native | None = None
+    ) -> None:
+        self._model, self._pool, self._sums = model, pool, LogSums(model, native)
+        self._known: dict[tuple[int, int], int] = {}
+        self._totals: list[Float[Array, " N"]] = []  # log of the sum over the vocabulary
+
+    def begin(self, bank: Treebank) -> Reading:
+        """Start; what is returned waits for the end."""
+        numbers, before = encode_words(self._model, bank), len(self._known)
+        beginning, ends = self._beginnings(numbers, bank)
+        found = _Found(
+            numbers=numbers,
+            scores=np.full(len(numbers), np.nan, dtype=np.float32),
+            new=np.where(ends, np.roll(beginning, -1) - before, -1),
+            totals=np.empty(len(self._known) - before, dtype=np.float32),
+        )
+        self._totals.append(found.totals)
+        futures = [
+            self._pool.submit(partial(_read, self._model, bank, some, found, sums=self._sums))
+            for some in _batches(bank.lengths)
+        ]
+        return Reading(futures, found.scores, beginning, tuple(self._totals))
+
+    def _beginnings(
+        self, numbers: Int[Array, " W"], bank: Treebank
+    ) -> tuple[Int[Array, " W"], Int[Array, " W"]]:
+        """Which beginning precedes each word (-1: none), and whether a new one ends with it."""
+        known, found, ends = self._known, np.full(len(numbers), -1), np.zeros(len(numbers), bool)
+        tokens, starts = numbers.tolist(), bank.starts.tolist()
+        for start, stop in pairwise(starts):
+            before = -1
+            for place in range(start + 1, stop):
+                count = len(known)
+                before = known.setdefault((before, tokens[place - 1]), count)
+                found[place], ends[place - 1] = before, before == count
+        return found, ends
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A treebank being read."""
+
+    futures: Sequence[Future[None]]
+    scores: Float[Array, " W"]  # the logit of every word after those before it
+    beginning: Int[Array, " W"]
+    totals: Sequence[Float[Array, " N"]]
+
+    def surprisals(self) -> Float[Array, " W"]:
+        """Of every word, waited for."""
+        for future in self.futures:
+            future.result()
+        totals = np.append(np.concatenate(self.totals), np.nan)  # -1 is the last: no beginning
+        found: Float[Array, " W"] = totals[self.beginning] - self.scores
+        return found.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where threads write what they find, each at places of its own."""
+
+    numbers: Int[Array, " W"]
+    scores: Float[Array, " W"]
+    new: Int[Array, " W"]  # which new beginning ends with a word; -1: none
+    totals: Float[Array, " N"]
+
+
+@torch.no_grad()
+def _read(
+    model: LanguageModel, bank: Treebank, some: Int[Array, " B"], found: _Found, *, sums: LogSums
+) -> None:
+    """Logits of the next words and sums over the vocabulary, for sentences of similar length."""
+    lengths, device = bank.lengths[some], model.encoder.weight.device
+    steps = np.arange(lengths.max())
+    places = bank.starts[some][:, None] + np.minimum(steps, lengths[:, None] - 1)
+    states = _states(model, torch.from_numpy(found.numbers[places]).to(device))
+    inside = steps < lengths[:, None] - 1  # what no word follows is not asked
+    here, hidden = places[inside], states[torch.from_numpy(inside).to(device)]
+    target = torch.from_numpy(found.numbers[here + 1]).to(device)
+    weight, bias = model.decoder.weight, model.decoder.bias
+    found.scores[here + 1] = ((hidden * weight[target]).sum(-1) + bias[target]).cpu().numpy()
+    new = np.flatnonzero(found.new[here] >= 0)
+    for part in np.split(new, range(STATES_AT_ONCE, len(new), STATES_AT_ONCE)):
+        some_states = hidden[torch.from_numpy(part).to(device)]
+        found.totals[found.new[here[part]]] = sums.after(some_states).cpu().numpy()
+
+
+class LogSums:
+    """log of the sum of exp(logits), over the vocabulary in stretches.
+
+    Logits are made in base 2, whose powers are cheaper, and as they are: subtracting the highest
+    would be two more passes over them, which nearly never changes anything.
+    """
+
+    @torch.no_grad()
+    def __init__(self, model: LanguageModel, native: Native | None = None) -> None:
+        scale = 1 / math.log(2)
+        self._decoder = model.decoder
+        self._biases = (model.decoder.bias * scale).split(COLUMNS_AT_ONCE)
+        self._factors = [
+            Factor((some * scale).T.contiguous(), native)
+            for some in model.decoder.weight.split(COLUMNS_AT_ONCE)
+        ]
+
+    @torch.no_grad()
+    def after(self, hidden: Float[Tensor, "B H"]) -> Float[Tensor, " B"]:
+        """One sum a state."""
+        count, height = len(hidden), room(len(hidden))
+        sums, scratch = hidden.new_zeros(count), hidden.new_empty(TALL * hidden.shape[-1])
+        held = hidden.new_empty(height * max(factor.width for factor in self._factors))
+        for factor, bias in zip(self._factors, self._biases, strict=True):
+            logits = held[: height * factor.width].view(height, factor.width)
+            factor.times(hidden, out=logits, scratch=scratch)
+            sums += logits[:count, : len(bias)].add_(bias).exp2_().sum(dim=-1)
+        found = sums.log()
+        risky = (~((sums > SAFE[0]) & (sums < SAFE[1]))).nonzero()[:, 0]
+        if len(risky):
+            found[risky] = torch.logsumexp(self._decoder(hidden[risky]), dim=-1)
+        return found
+
+
+def _states(model: LanguageModel, tokens: Int[Tensor, "B N"]) -> Float[Tensor, "B N H"]:
+    """The hidden state of the last layer after every word, from a zero state.
+
+    Of the first layer's input, once for each word that occurs, however often it does.
+    """
+    kinds, place = torch.unique(tokens.T, return_inverse=True)
+    below = model.encoder.weight[kinds]
+    zero = below.new_zeros(1, len(tokens), model.shape.hidden)
+    for layer in range(model.shape.layers):
+        from_input, from_hidden, bias = model.layer_weights(layer)
+        projected = below @ from_input.T + bias
+        projected = projected[place] if layer == 0 else projected
+        hiddens, _ = recur(projected[None], from_hidden[None], (zero, zero))
+        below = hiddens[0]
+    return below.transpose(0, 1)
+
+
+def _batches(lengths: Int[Array, " S"]) -> list[Int[Array, " B"]]:
+    """Sentences of similar length together, the longest first; those of one word are left out."""
+    order = np.argsort(-lengths, kind="stable")
+    found: list[list[int]] = []
+    longest = 0
+    for number, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
+        full = bool(found) and longest * len(found[-1]) >= WORDS_AT_ONCE
+        if length < 2:
+            break
+        if full or length < ALIKE * longest or not found:
+            found.append([])
+            longest = length
+        found[-1].append(number)
+    return [np.array(some) for some in found]
