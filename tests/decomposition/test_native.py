@@ -83,7 +83,7 @@ def test_one_that_disagrees_is_dropped(monkeypatch):
     class Wrong:
         multiplies = False
 
-        def share(self, ready, given, own, *, state):
+        def share(self, ready, past, given, *, own, state):
             return native.Packed(given.new_full((len(given), 21 * ready.units), 0.5), ready.units)
 
         def through(self, some, gates, now, *, state, **rest):

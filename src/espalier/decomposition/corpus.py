@@ -82,9 +82,10 @@ def interdependence_corpus(
 ) -> Iterator[PairBlock]:
     """DI of every pair of words of every sentence, in blocks, in the order of the sentences.
 
-    `memory` bounds the bytes that each of `workers` threads holds while it computes (256 MiB by
-    default, 8 GiB on CUDA); there is a thread for each of torch's by default, one on CUDA. What
-    is wrong with the model or a setting is said at once, with a sentence when it is reached.
+    `memory` bounds the bytes that each of `workers` threads holds while it computes, and those of
+    word inputs that all share (256 MiB by default, 8 GiB on CUDA). There is a thread for each of
+    torch's by default, one on CUDA. What is wrong with the model or a setting is said at once, with
+    a sentence when it is reached.
     """
     engine = Engine(check_model(model), space=check_space(space), memory=memory)
     if workers is not None and workers < 1:

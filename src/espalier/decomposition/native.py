@@ -71,7 +71,7 @@ class Native:
 
     def __init__(self, library: Any) -> None:
         self._share, self._through = library.espalier_share, library.espalier_through
-        self._share.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 8
+        self._share.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 9
         self._share.restype = ctypes.c_int
         self._through.argtypes = [ctypes.c_long] * 5 + [ctypes.c_void_p] * 9
         self._through.restype = None
@@ -83,21 +83,21 @@ class Native:
     def share(
         self,
         ready: Ready,
+        past: Float[Tensor, "S K"],
         given: Float[Tensor, "S four_H"],
-        own: Float[Tensor, "S four_H"],
         *,
+        own: Float[Tensor, "S four_H"],
         state: Float[Tensor, "2 S H"],
     ) -> Packed | None:
         """What `plain_step` and `share_step` say together, or None where it does not reach.
 
-        `given` is T - C of all gates, `own` the word's input to them. `state` is moved on.
+        V h is in `past`, W x in `given`; `own` is the word's own input. `state` is moved on.
         """
         (sentences, units), scratch = state[0].shape, given.new_empty(6 * ready.units)
         block = given.new_empty(sentences, SHARED * units)
-        parts = (
-            given, own, ready.layer.bias, ready.squashed_bias, state[0], state[1], block, scratch,
-        )  # fmt: skip
-        reached = self._share(sentences, units, *map(_address, parts))
+        weights = (ready.layer.bias, ready.squashed_bias)
+        parts = (past, given, own, *weights, state[0], state[1], block, scratch)
+        reached = self._share(sentences, units, past.shape[-1], *map(_address, parts))
         return Packed(block, units) if reached else None
 
     @property

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.decomposition.differences import Way
-from espalier.decomposition.native import Native, Packed
+from espalier.decomposition.native import TALL, Factor, Native, Packed, room
 from espalier.decomposition.shared import Ready, Shared, plain_step, share_step
 from espalier.nets.lstm import LanguageModel
 
@@ -81,6 +81,9 @@ class PlainPass:
         self._tokens = torch.tensor(
             [[*sentence, *[filling] * (lengths[0] - len(sentence))] for sentence in sentences]
         ).T
+        self._recurrent = [Factor(ready.plain, native) for ready in layers]
+        self._past = self.like.new_empty(room(len(sentences)), self._recurrent[0].width)
+        self._scratch = self.like.new_empty(TALL * layers[0].units)
         shape = (len(layers), 2, len(sentences), layers[0].units)
         self._states = {0: self.like.new_zeros(shape)}
         self._whole: Window | None = None
@@ -105,22 +108,23 @@ class PlainPass:
         """What rows share at each layer; `given` is the input to the first one's gates."""
         found: list[Shared | Packed] = []
         own = given
-        for number, (ready, before) in enumerate(zip(self._layers, state, strict=True)):
+        for number, before in enumerate(state):
             if number > 0:
-                from_input = ready.layer.from_input.T
+                from_input = self._layers[number].layer.from_input.T
                 given, own = state[number - 1, 0] @ from_input, found[-1].single @ from_input
-            moved = torch.addmm(given, before[0], ready.plain)
-            shared = self._share(ready, moved, before, own=own, first=number == 0)
+            shared = self._share(number, before, given=given, own=own)
             if shared is None:
                 raise OutOfReach
             found.append(shared)
         return found
 
     def _share(
-        self, ready: Ready, moved: Tensor, state: Tensor, *, own: Tensor, first: bool
+        self, number: int, state: Float[Tensor, "2 S H"], *, given: Tensor, own: Tensor
     ) -> Shared | Packed | None:
-        """What rows share of one layer, from T - C in `moved`; `state` is moved on."""
-        if self.native is not None:
-            return self.native.share(ready, moved, own, state=state)
-        totals = plain_step(ready, moved, state)
-        return share_step(ready, self.way, (totals, state), own=own, first=first)
+        """What rows share of one layer, whose input is `given`; `state` is moved on."""
+        ready = self._layers[number]
+        if self.native is None:
+            totals = plain_step(ready, torch.addmm(given, state[0], ready.plain), state)
+            return share_step(ready, self.way, (totals, state), own=own, first=number == 0)
+        self._recurrent[number].times(state[0], out=self._past, scratch=self._scratch)
+        return self.native.share(ready, self._past, given, own=own, state=state)

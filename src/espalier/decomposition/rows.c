@@ -57,14 +57,16 @@ static inline uint32_t size_of(float x) {
 static inline uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* What rows need of one gate of one sentence, its value, and what the word alone makes of it. */
-static uint32_t share_gate(const float *restrict given, const float *restrict input,
+static uint32_t share_gate(const float *restrict past, const float *restrict given,
+                           const float *restrict input,
                            const float *restrict bias, const float *restrict squashed,
                            float *restrict shared, float *restrict value, float *restrict alone,
                            long units, float doubled, float more) {
     uint32_t size = 0;
 #pragma GCC ivdep /* what lies `units` apart does not overlap */
     for (long j = 0; j < units; j++) {
-        float c = doubled * bias[j], t = doubled * given[j] + c, own = LOG2E * doubled * input[j];
+        float c = doubled * bias[j], t = doubled * (past[j] + given[j]) + c;
+        float own = LOG2E * doubled * input[j];
         float twice = LOG2E * (t + c), width = twice < 0 ? -twice : twice;
         float moved = 0.5f * (LOG2E * (c - t) - width), centre = power_of_two(-width);
         float smaller = power_of_two(own < 0 ? own : -own);
@@ -81,7 +83,8 @@ static uint32_t share_gate(const float *restrict given, const float *restrict in
 }
 
 /* The same of the output; hidden state and cell are moved on. `value` and `alone` are i f g. */
-static uint32_t share_output(const float *restrict given, const float *restrict bias,
+static uint32_t share_output(const float *restrict past, const float *restrict given,
+                             const float *restrict bias,
                              const float *restrict value, const float *restrict alone,
                              float *restrict hidden, float *restrict cell,
                              float *restrict shared, long units) {
@@ -89,7 +92,7 @@ static uint32_t share_output(const float *restrict given, const float *restrict 
 #pragma GCC ivdep /* what lies `units` apart does not overlap */
     for (long j = 0; j < units; j++) {
         float written = value[j] * (2.0f * value[2 * units + j] - 1.0f);
-        float out = logistic(given[j] + bias[j]);
+        float out = logistic(past[j] + given[j] + bias[j]);
         float c = cell[j] = value[units + j] * cell[j] + written;
         float h = hidden[j] = out * (2.0f * logistic(2.0f * c) - 1.0f), level = out + 0.5f * h;
         float width = LOG2E * (c < 0 ? -c : c), moved = -LOG2E * c - width;
@@ -107,25 +110,25 @@ static uint32_t share_output(const float *restrict given, const float *restrict 
     return size;
 }
 
-/* For each sentence from T - C of its four gates and the word's input to them, both (S, 4H): what
+/* For each sentence from V h, its rows `stride` apart, W x and the word's own input, (S, 4H): what
  * its rows share, (S, SHARED * H); its hidden state and cell are moved on. `bias` is C, `squashed`
  * s(C) of three gates; `scratch` has room for 6 * units. Whether all of it is within reach. */
-int espalier_share(long sentences, long units, const float *given, const float *input,
-                   const float *bias, const float *squashed, float *hidden, float *cell,
-                   float *shared, float *scratch) {
+int espalier_share(long sentences, long units, long stride, const float *past, const float *given,
+                   const float *input, const float *bias, const float *squashed, float *hidden,
+                   float *cell, float *shared, float *scratch) {
     float *value = scratch, *alone = scratch + 3 * units;
     uint32_t size = 0;
     for (long s = 0; s < sentences; s++) {
         for (long gate = 0; gate < 3; gate++) {
             long here = gate * units;
             float doubled = gate == 2 ? 2.0f : 1.0f, more = gate == 2 ? 0.0f : 1.0f;
-            size = larger(size, share_gate(given + here, input + here, bias + here,
+            size = larger(size, share_gate(past + here, given + here, input + here, bias + here,
                                            squashed + here, shared + here, value + here,
                                            alone + here, units, doubled, more));
         }
-        size = larger(size, share_output(given + 3 * units, bias + 3 * units, value, alone, hidden,
-                                         cell, shared, units));
-        given += 4 * units, input += 4 * units, shared += SHARED * units;
+        size = larger(size, share_output(past + 3 * units, given + 3 * units, bias + 3 * units,
+                                         value, alone, hidden, cell, shared, units));
+        past += stride, given += 4 * units, input += 4 * units, shared += SHARED * units;
         hidden += units, cell += units;
     }
     return size <= size_of(REACH);
@@ -193,24 +196,35 @@ static void output(const float *restrict u0, const float *restrict u1,
     squared[1] = joint;
 }
 
+/* One row. */
+static void through(const float *shared, const float *minus_biases, const float *alone,
+                    const float *together, float *cell, float *h0, float *h1, float *squared,
+                    float *scratch, long units) {
+    float *z0 = scratch, *z1 = z0 + 3 * units, *u0 = z1 + 3 * units, *u1 = u0 + units;
+    const float *offset = shared + OFFSET * units, *factor = shared + ALONE * units;
+    if (together) {
+        open(alone, offset, factor, z0, 3 * units);
+        open(together, offset, factor, z1, 3 * units);
+    } else
+        open_both(alone, offset, factor, shared + PAIRED * units, z0, z1, 3 * units);
+    settle(z0, z1, shared + CENTRE * units, shared + LEVEL * units, 3 * units);
+    move_cells(z0, z1, cell, minus_biases, shared + MINUS_CELL * units, u0, u1, units);
+    output(u0, u1, shared, h0, h1, squared, units);
+}
+
 /* Rows `first` to `end`, which lie (word, sentence). V h of them begins with the first of them, for
  * both in `alone` or, where their inputs differ, as {l, r} in `together`; all else begins with row
- * 0. `squared` has two numbers a row; `scratch` has room for 8 * units. */
+ * 0. `squared` has two numbers a row; `scratch` has room for 8 * units. Those of a sentence are taken
+ * one after another, while what they share is at hand. */
 void espalier_through(long first, long end, long sentences, long units, long stride,
-                      const float *alone, const float *together, const float *all_shared, const float *minus_biases,
-                      float *cell, float *h0, float *h1, float *squared, float *scratch) {
-    float *z0 = scratch, *z1 = z0 + 3 * units, *u0 = z1 + 3 * units, *u1 = u0 + units;
-    for (long row = first; row < end; row++) {
-        const float *shared = all_shared + row % sentences * SHARED * units;
-        const float *offset = shared + OFFSET * units, *factor = shared + ALONE * units;
-        long here = (row - first) * stride, at = row * units;
-        if (together) {
-            open(alone + here, offset, factor, z0, 3 * units);
-            open(together + here, offset, factor, z1, 3 * units);
-        } else
-            open_both(alone + here, offset, factor, shared + PAIRED * units, z0, z1, 3 * units);
-        settle(z0, z1, shared + CENTRE * units, shared + LEVEL * units, 3 * units);
-        move_cells(z0, z1, cell + at, minus_biases, shared + MINUS_CELL * units, u0, u1, units);
-        output(u0, u1, shared, h0 + at, h1 + at, squared + 2 * row, units);
+                      const float *alone, const float *together, const float *all_shared,
+                      const float *minus_biases, float *cell, float *h0, float *h1,
+                      float *squared, float *scratch) {
+    for (long k = 0; k < sentences; k++) {
+        const float *shared = all_shared + (first + k) % sentences * SHARED * units;
+        for (long row = first + k; row < end; row += sentences)
+            through(shared, minus_biases, alone + (row - first) * stride,
+                    together ? together + (row - first) * stride : 0, cell + row * units,
+                    h0 + row * units, h1 + row * units, squared + 2 * row, scratch, units);
     }
 }

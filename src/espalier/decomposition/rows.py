@@ -21,8 +21,8 @@ from espalier.decomposition.differences import LOG2E, Way
 from espalier.decomposition.native import Factor, Native, Packed, State, room
 from espalier.decomposition.shared import Ready, Shared
 
-# Rows that the compiled step takes at a time: their gates stay in a core's cache.
-BLOCK = 768
+# Rows that the compiled step takes at a time: few calls, and sentences recur among them.
+BLOCK = 1536
 # Blocks of columns of a triangular decoder.
 TRIANGLE_BLOCKS = 4
 
