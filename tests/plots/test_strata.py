@@ -49,8 +49,11 @@ def test_a_panel_a_sequential_distance_and_a_line_a_class():
 
 def test_effects_name_all_distances_together():
     rows = pd.DataFrame({"space": "hidden", "distance": [0, 1, 2], "estimate": [-0.3, 0.1, 0.2]})
-    figure = draw_effects(rows.assign(low=rows["estimate"] - 0.1, high=rows["estimate"] + 0.1))
+    rows = rows.assign(low=rows["estimate"] - 0.1, high=rows["estimate"] + 0.1)
+    figure = draw_effects(pd.concat([rows.assign(held=held) for held in (True, False)]))
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["all", "1", "2"]
+    told = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert told == ["hidden states, frequency not held", "hidden states"]
 
 
 def test_training_and_probe():
