@@ -13,7 +13,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.decomposition.differences import Way
-from espalier.decomposition.native import TALL, Factor, Native, Packed, room
+from espalier.decomposition.factor import TALL, Factor, room
+from espalier.decomposition.native import Native, Packed
 from espalier.decomposition.shared import Ready, Shared, plain_step, share_step
 from espalier.nets.lstm import LanguageModel
 

@@ -17,10 +17,12 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from espalier.data.treebank import Treebank
 from espalier.decomposition.corpus import one_thread_each
-from espalier.decomposition.native import TALL, Factor, Native, room
+from espalier.decomposition.factor import NOTHING, Factor
+from espalier.decomposition.native import Native
 from espalier.nets.lstm import LanguageModel
 from espalier.nets.recurrence import recur
 from espalier.syntax.reading import encode_words, threads_for
@@ -140,22 +142,24 @@ class LogSums:
     def __init__(self, model: LanguageModel, native: Native | None = None) -> None:
         scale = 1 / math.log(2)
         self._decoder = model.decoder
-        self._biases = (model.decoder.bias * scale).split(COLUMNS_AT_ONCE)
         self._factors = [
             Factor((some * scale).T.contiguous(), native)
             for some in model.decoder.weight.split(COLUMNS_AT_ONCE)
+        ]
+        self._biases = [
+            functional.pad(some * scale, (0, factor.width - len(some)), value=NOTHING)
+            for some, factor in zip(
+                model.decoder.bias.split(COLUMNS_AT_ONCE), self._factors, strict=True
+            )
         ]
 
     @torch.no_grad()
     def after(self, hidden: Float[Tensor, "B H"]) -> Float[Tensor, " B"]:
         """One sum a state."""
-        count, height = len(hidden), room(len(hidden))
-        sums, scratch = hidden.new_zeros(count), hidden.new_empty(TALL * hidden.shape[-1])
-        held = hidden.new_empty(height * max(factor.width for factor in self._factors))
+        sums = hidden.new_zeros(len(hidden))
+        held = hidden.new_empty(max(factor.held(len(hidden)) for factor in self._factors))
         for factor, bias in zip(self._factors, self._biases, strict=True):
-            logits = held[: height * factor.width].view(height, factor.width)
-            factor.times(hidden, out=logits, scratch=scratch)
-            sums += logits[:count, : len(bias)].add_(bias).exp2_().sum(dim=-1)
+            factor.add_powers(sums, hidden, bias=bias, held=held)
         found = sums.log()
         risky = (~((sums > SAFE[0]) & (sums < SAFE[1]))).nonzero()[:, 0]
         if len(risky):
