@@ -19,7 +19,7 @@ from espalier.decomposition.dependence import Space
 from espalier.decomposition.differences import Quick, Steady, Way
 from espalier.decomposition.factor import Factor
 from espalier.decomposition.native import Native, build
-from espalier.decomposition.plain import Inputs, OutOfReach, PlainPass
+from espalier.decomposition.plain import Hiddens, Inputs, OutOfReach, PlainPass
 from espalier.decomposition.recursion import layers_of
 from espalier.decomposition.rows import Rows
 from espalier.decomposition.shared import Ready
@@ -94,16 +94,21 @@ class Engine:
         """DI of every pair l < r of each sentence, NaN elsewhere; the longest comes first."""
         return [matrices[0] for matrices in self.pairs_by_space(sentences)]
 
-    def pairs_by_space(self, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "K n n"]]:
-        """The same in each of the spaces that were asked for, in their order, by one pass."""
+    def pairs_by_space(
+        self, sentences: Sequence[Sequence[int]], *, states: Hiddens | None = None
+    ) -> list[Float[Tensor, "K n n"]]:
+        """The same in each of the spaces that were asked for, in their order, by one pass.
+
+        `states` is filled with the last layer's hidden state after each word.
+        """
         try:
-            return self.pairs_by(Quick(), sentences)
+            return self.pairs_by(Quick(), sentences, states=states)
         except OutOfReach:
-            return self.pairs_by(Steady(), sentences)
+            return self.pairs_by(Steady(), sentences, states=states)
 
     @torch.no_grad()
     def pairs_by(
-        self, way: Way, sentences: Sequence[Sequence[int]]
+        self, way: Way, sentences: Sequence[Sequence[int]], *, states: Hiddens | None = None
     ) -> list[Float[Tensor, "K n n"]]:
         """The same by one way, on the CPU."""
         lengths = [len(sentence) for sentence in sentences]
@@ -112,6 +117,7 @@ class Engine:
         plain = PlainPass(
             self._layers, way, sentences, inputs=self._inputs, stretch=stretch, native=native
         )
+        plain.states = states
         size = max(1, self.budget.rows // stretch)
         found: list[Tensor] = []
         for first in range(0, len(sentences), size):
