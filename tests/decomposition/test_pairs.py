@@ -39,10 +39,13 @@ def test_neither_grouping_nor_memory_nor_the_way_changes_a_number(lm, some, budg
     some = sorted(some, key=len, reverse=True)
     engine = Engine(lm)
     engine.budget = Budget(*budget)
-    found = engine.pairs_by(way, some)
-    for tokens, values in zip(some, found, strict=True):
+    states = lm.encoder.weight.new_empty(len(some[0]), len(some), lm.shape.hidden)
+    found = engine.pairs_by(way, some, states=states)
+    for tokens, values, hidden in zip(some, found, states.transpose(0, 1), strict=True):
         wanted = by_definition(lm, tokens, "hidden")
         np.testing.assert_allclose(values[0].numpy(), wanted, rtol=1e-10, atol=1e-10)
+        read = lm.eval().read(torch.tensor([tokens]))[0][0]
+        torch.testing.assert_close(hidden[: len(tokens)], read, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(

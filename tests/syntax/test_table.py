@@ -9,6 +9,7 @@ from espalier.errors import ModelError
 from espalier.syntax import table as writing
 from espalier.syntax.reading import describe_words
 from espalier.syntax.scores import pair_scores
+from espalier.syntax.surprisal import surprisals
 from treebanks import WORDS, banks
 
 KNOWN = (*WORDS[:4], "<unk>")
@@ -54,6 +55,11 @@ def test_rows_written_in_stretches_are_the_rows_written_at_once(bank, tmp_path_f
         tables[1].astype(dict.fromkeys(tables[1].select_dtypes("category"), object)),
     )
     check_rows(tables[0], lm, bank)
+    for side in ("left", "right"):
+        places = bank.starts[tables[0]["sentence"]] + tables[0][side]
+        np.testing.assert_allclose(
+            tables[0][f"{side}_surprisal"], surprisals(lm, bank)[places], rtol=1e-5
+        )
 
 
 def check_rows(rows, lm, bank):

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from espalier.decomposition.dependence import Space
 from espalier.decomposition.differences import Quick, Steady, Way
+from espalier.decomposition.factor import Factor
 from espalier.decomposition.native import Native, build
-from espalier.decomposition.plain import Inputs, OutOfReach, PlainPass
+from espalier.decomposition.plain import Hiddens, Inputs, OutOfReach, PlainPass
 from espalier.decomposition.recursion import layers_of
 from espalier.decomposition.rows import Rows
 from espalier.decomposition.shared import Ready
@@ -93,16 +94,21 @@ class Engine:
         """DI of every pair l < r of each sentence, NaN elsewhere; the longest comes first."""
         return [matrices[0] for matrices in self.pairs_by_space(sentences)]
 
-    def pairs_by_space(self, sentences: Sequence[Sequence[int]]) -> list[Float[Tensor, "K n n"]]:
-        """The same in each of the spaces that were asked for, in their order, by one pass."""
+    def pairs_by_space(
+        self, sentences: Sequence[Sequence[int]], *, states: Hiddens | None = None
+    ) -> list[Float[Tensor, "K n n"]]:
+        """The same in each of the spaces that were asked for, in their order, by one pass.
+
+        `states` is filled with the last layer's hidden state after each word.
+        """
         try:
-            return self.pairs_by(Quick(), sentences)
+            return self.pairs_by(Quick(), sentences, states=states)
         except OutOfReach:
-            return self.pairs_by(Steady(), sentences)
+            return self.pairs_by(Steady(), sentences, states=states)
 
     @torch.no_grad()
     def pairs_by(
-        self, way: Way, sentences: Sequence[Sequence[int]]
+        self, way: Way, sentences: Sequence[Sequence[int]], *, states: Hiddens | None = None
     ) -> list[Float[Tensor, "K n n"]]:
         """The same by one way, on the CPU."""
         lengths = [len(sentence) for sentence in sentences]
@@ -111,6 +117,7 @@ class Engine:
         plain = PlainPass(
             self._layers, way, sentences, inputs=self._inputs, stretch=stretch, native=native
         )
+        plain.states = states
         size = max(1, self.budget.rows // stretch)
         found: list[Tensor] = []
         for first in range(0, len(sentences), size):
@@ -123,7 +130,13 @@ class Engine:
         longest, count = lengths[0], len(lengths)
         found = plain.like.new_full((len(self._decoders), count, longest, longest), torch.nan)
         capacity = max(2, stretch * count)
-        rows = Rows(self._layers, plain.way, capacity=capacity, native=plain.native)
+        rows = Rows(
+            self._layers,
+            plain.way,
+            decoders=self._decoders,
+            capacity=capacity,
+            native=plain.native,
+        )
         for begin in range(0, longest, stretch):
             rows.clear()
             for start, window in plain.windows(begin):
@@ -133,7 +146,7 @@ class Engine:
                     now = [layer.of(here) for layer in window[step - start]]
                     used = rows.count
                     grow = start == begin
-                    ratios = rows.step(now, going=going, grow=grow, decoders=self._decoders)
+                    ratios = rows.step(now, going=going, grow=grow)
                     for in_space, ratio in zip(found, ratios, strict=True):
                         in_space[:going, begin : begin + used, step] = ratio.T
         found = found.cpu()
@@ -165,9 +178,19 @@ def trusted(model: LanguageModel) -> Native | None:
 @cache
 def _agreeing() -> Native | None:
     model = language_model(vocabulary_size=16, hidden=22, layers=2, seed=0)
-    plain, compiled = Engine(model), Engine(model)
-    compiled.native = build()
+    plain, compiled = (Engine(model, space=("hidden", "logits")) for _ in range(2))
+    native = compiled.native = build()
     sentences = [list(range(16)), list(range(9, 0, -1))]
-    both = zip(plain.pairs(sentences), compiled.pairs(sentences), strict=True)
-    close = (torch.allclose(a, b, rtol=1e-3, atol=1e-4, equal_nan=True) for a, b in both)
-    return compiled.native if all(close) else None
+    both = zip(plain.pairs_by_space(sentences), compiled.pairs_by_space(sentences), strict=True)
+    close = [torch.allclose(a, b, rtol=1e-3, atol=1e-4, equal_nan=True) for a, b in both]
+    close.append(torch.allclose(_powers(model, None), _powers(model, native)))
+    return native if all(close) else None
+
+
+@torch.no_grad()
+def _powers(model: LanguageModel, native: Native | None) -> Float[Tensor, " B"]:
+    """Sums of powers of two of what the decoder makes of some vectors."""
+    vectors, factor = model.encoder.weight, Factor(model.decoder.weight.T.contiguous(), native)
+    sums, held = vectors.new_zeros(len(vectors)), vectors.new_empty(factor.held(len(vectors)))
+    factor.add_powers(sums, vectors, bias=model.decoder.bias, held=held)
+    return sums

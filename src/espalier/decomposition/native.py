@@ -13,16 +13,17 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional
 
 from espalier.decomposition.shared import Ready
+
+Laid = Float[Tensor, "seven P half_D W"]  # weights as `factor.lay_out` makes them
 
 # All numbers are finite there; only sums that are marked are added up in another order.
 ARITHMETIC = ("-fno-math-errno", "-fno-trapping-math", "-ffinite-math-only", "-fno-signed-zeros")
@@ -30,7 +31,7 @@ SPEED = ("-O3", "-march=native", "-funroll-loops", "-fopenmp-simd")
 FLAGS = (*SPEED, *ARITHMETIC, "-shared", "-fPIC")
 SECONDS = 60
 SHARED = 21  # numbers a unit that rows share, as in rows.c
-TALL, WIDE = 12, 8  # rows and columns that product.c takes at a time
+SOURCES, HEADER = ("rows.c", "product.c"), "power.h"
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,12 @@ class Packed:
         return Packed(self.block[sentences], self.units)
 
 
+class Sizes(ctypes.Structure):
+    """Rows, the units of each, how far apart they begin, and panels of weights: as in product.c."""
+
+    _fields_ = tuple((name, ctypes.c_long) for name in ("count", "units", "apart", "panels"))
+
+
 class State(NamedTuple):
     """Of one layer's rows: cells (R, H), both continuations (2, R, H), two squares (R, 2)."""
 
@@ -75,10 +82,13 @@ class Native:
         self._share.restype = ctypes.c_int
         self._through.argtypes = [ctypes.c_long] * 5 + [ctypes.c_void_p] * 9
         self._through.restype = None
-        self._product = getattr(library, "espalier_product", None)
-        if self._product is not None:
-            self._product.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 4
-            self._product.restype = None
+        self.multiplies = hasattr(library, "espalier_product")  # has products for this machine
+        if self.multiplies:
+            products = library.espalier_product, library.espalier_powers, library.espalier_squares
+            self._product, self._powers, self._squares = products
+            for function, parts in zip(products, (4, 5, 4), strict=True):
+                function.argtypes = [Sizes] + [ctypes.c_void_p] * parts
+                function.restype = None
 
     def share(
         self,
@@ -100,23 +110,29 @@ class Native:
         reached = self._share(sentences, units, past.shape[-1], *map(_address, parts))
         return Packed(block, units) if reached else None
 
-    @property
-    def multiplies(self) -> bool:
-        """Whether there is a product of its own for this machine."""
-        return self._product is not None
-
     def multiply(
-        self,
-        rows: Float[Tensor, "R D"],
-        weights: Float[Tensor, "seven P half_D W"],
-        *,
-        out: Tensor,
-        scratch: Tensor,
+        self, rows: Float[Tensor, "R D"], weights: Laid, *, out: Tensor, scratch: Tensor
     ) -> None:
-        """Fill `out` with rows times weights, as `lay_out` makes them."""
-        assert self._product is not None
-        parts = (rows, weights, out, scratch)
-        self._product(*rows.shape, weights.shape[1], *map(_address, parts))
+        """Fill `out` with rows times weights, laid out."""
+        parts = map(_address, (weights, out, scratch))
+        self._product(_sizes(rows, weights), rows.data_ptr(), *parts)
+
+    def add_powers(
+        self, sums: Tensor, rows: Float[Tensor, "R D"], weights: Laid, *, bias: Tensor, held: Tensor
+    ) -> None:
+        """Add the sum of 2^(rows times weights + bias) over each row, in what `held` has room for.
+
+        Powers are brought between 2^-126 and 2^126.
+        """
+        parts = map(_address, (weights, held, bias, sums))
+        self._powers(_sizes(rows, weights), rows.data_ptr(), *parts)
+
+    def add_squares(
+        self, sums: Tensor, rows: Float[Tensor, "R D"], weights: Laid, *, held: Tensor
+    ) -> None:
+        """Add the sum of squares of rows times weights."""
+        parts = map(_address, (weights, held, sums))
+        self._squares(_sizes(rows, weights), rows.data_ptr(), *parts)
 
     def through(
         self,
@@ -140,42 +156,6 @@ class Native:
         self._through(*sizes, *addresses)
 
 
-class Factor:
-    """A matrix that many rows are multiplied with, by product.c where that is there."""
-
-    def __init__(self, matrix: Float[Tensor, "D K"], native: Native | None) -> None:
-        self._matrix, self._native, self._laid = matrix, native, matrix.new_empty(0)
-        self.width = matrix.shape[-1]  # of a row of the result
-        if native is not None and native.multiplies and len(matrix) % 2 == 0:
-            self._laid = lay_out(matrix)
-            self.width = 2 * WIDE * self._laid.shape[1]
-
-    def times(self, rows: Float[Tensor, "R D"], *, out: Tensor, scratch: Tensor) -> None:
-        """Fill the rows of `out` with rows times the matrix.
-
-        There is to be `room` for rows in `out`, and for `TALL` of them in `scratch`.
-        """
-        if self._laid.numel():
-            assert self._native is not None
-            self._native.multiply(rows, self._laid, out=out, scratch=scratch)
-        else:
-            torch.mm(rows, self._matrix, out=out[: len(rows)])
-
-
-def lay_out(matrix: Float[Tensor, "D K"]) -> Float[Tensor, "seven P half_D W"]:
-    """Strassen's sums of the quarters of a matrix, their columns in panels."""
-    depth, width = len(matrix) // 2, matrix.shape[-1]
-    upper, lower = functional.pad(matrix, (0, -width % (2 * WIDE))).split(depth)
-    (a, b), (c, d) = (half.chunk(2, dim=-1) for half in (upper, lower))
-    seven = torch.stack([a + d, a, b - d, c - a, d, a + b, c + d])
-    return seven.view(7, depth, -1, WIDE).transpose(1, 2).contiguous()
-
-
-def room(rows: int) -> int:
-    """How many rows a result has to have room for: product.c fills in some at a time."""
-    return -(-rows // (2 * TALL)) * 2 * TALL
-
-
 @cache
 def build() -> Native | None:
     """The step compiled for this machine, or None where that cannot be done."""
@@ -183,18 +163,22 @@ def build() -> Native | None:
     if compiler is None or os.environ.get("ESPALIER_NATIVE") == "0":
         return None
     here = files("espalier.decomposition")
-    with (
-        as_file(here / "rows.c") as rows,
-        as_file(here / "product.c") as product,
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        library = Path(folder) / "rows.so"
-        command = [compiler, *FLAGS, "-o", str(library), str(rows), str(product)]
+    with tempfile.TemporaryDirectory() as name:
+        folder, library = Path(name), Path(name) / "espalier.so"
+        for source in (*SOURCES, HEADER):
+            (folder / source).write_bytes((here / source).read_bytes())
+        command = [compiler, *FLAGS, "-o", str(library), *(str(folder / one) for one in SOURCES)]
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
             return Native(ctypes.CDLL(str(library)))
         except (OSError, subprocess.SubprocessError, AttributeError):
             return None
+
+
+def _sizes(rows: Float[Tensor, "R D"], weights: Laid) -> Sizes:
+    assert rows.stride(1) == 1
+    assert rows.dtype == torch.float32
+    return Sizes(*rows.shape, rows.stride(0), weights.shape[1])
 
 
 def _address(tensor: Tensor) -> int:

@@ -13,10 +13,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.decomposition.differences import Way
-from espalier.decomposition.native import TALL, Factor, Native, Packed, room
+from espalier.decomposition.factor import TALL, Factor, room
+from espalier.decomposition.native import Native, Packed
 from espalier.decomposition.shared import Ready, Shared, plain_step, share_step
 from espalier.nets.lstm import LanguageModel
 
+Hiddens = Float[Tensor, "N S H"]
 Window = list[list[Shared | Packed]]  # by step and layer
 
 
@@ -87,6 +89,8 @@ class PlainPass:
         shape = (len(layers), 2, len(sentences), layers[0].units)
         self._states = {0: self.like.new_zeros(shape)}
         self._whole: Window | None = None
+        # Where the last layer's hidden state after each step is put, if anyone wants it.
+        self.states: Hiddens | None = None
 
     def windows(self, begin: int) -> Iterator[tuple[int, Window]]:
         """Windows from step `begin` on, with their first steps; a single one is made once."""
@@ -101,8 +105,13 @@ class PlainPass:
     def _window(self, start: int, state: Tensor) -> Window:
         """What rows share at each step and layer; `state` is moved on to the window's end."""
         table, places = self._inputs.of(self._tokens[start : start + self.stretch])
-        running = zip(places, self._running[start:], strict=False)
-        return [self._step(table[row[:going]], state[:, :, :going]) for row, going in running]
+        found = []
+        for step, row in enumerate(places, start):
+            going = self._running[step]
+            found.append(self._step(table[row[:going]], state[:, :, :going]))
+            if self.states is not None:
+                self.states[step, :going] = state[-1, 0, :going]
+        return found
 
     def _step(self, given: Tensor, state: Float[Tensor, "L 2 S H"]) -> list[Shared | Packed]:
         """What rows share at each layer; `given` is the input to the first one's gates."""

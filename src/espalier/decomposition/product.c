@@ -4,10 +4,13 @@
  * All three matrices are seen as quarters, and seven products of quarters do for eight (Strassen
  * 1969). Sums of the weights' quarters are made once. Those of the rows are made while rows are
  * laid out for a product, and its result is added where it belongs straight from the registers, so
- * that hardly more memory is gone through than without.
+ * that hardly more memory is gone through than without. Where only a sum over each row of a product
+ * is wanted, it is made while the product is still in the cache, and the product is not kept.
  */
 #ifdef __aarch64__
 #include <arm_neon.h>
+
+#include "power.h"
 
 typedef float lanes __attribute__((vector_size(16), aligned(4)));
 
@@ -39,6 +42,11 @@ static const struct {
     {0, 0, 0.0f, {{1, SET}, {3, ADD}}},       {3, 3, 0.0f, {{0, ADD}, {2, ADD}}},
     {0, 1, 1.0f, {{0, SUBTRACT}, {1, ADD}}},  {2, 0, -1.0f, {{3, ADD}, {NONE, ADD}}},
     {1, 3, -1.0f, {{0, ADD}, {NONE, ADD}}},
+};
+
+/* Rows, the units of each, how far apart they begin, and panels of weights. */
+struct sizes {
+    long count, units, apart, panels;
 };
 
 static inline void put(lanes sums[TALL][2], enum how how, float *restrict out, long stride) {
@@ -94,10 +102,10 @@ static void lay_out(const float *const from[2], const long left[2], float sign, 
 }
 
 /* The seven products of some rows, half of them above and half below. */
-static void multiply(long count, long units, long panels, const float *rows, const float *weights,
-                     float *out, float *scratch) {
-    long half = (count + 2 * TALL - 1) / (2 * TALL) * TALL, depth = units / 2;
-    long across = panels * WIDE, stride = 2 * across;
+static void multiply(struct sizes sizes, const float *rows, const float *weights, float *out,
+                     float *scratch) {
+    long half = (sizes.count + 2 * TALL - 1) / (2 * TALL) * TALL, depth = sizes.units / 2;
+    long across = sizes.panels * WIDE, stride = 2 * across;
     for (int number = 0; number < 7; number++, weights += depth * across) {
         int quarters[2] = {SEVEN[number].one, SEVEN[number].other};
         const struct target *into = SEVEN[number].into;
@@ -107,14 +115,14 @@ static void multiply(long count, long units, long panels, const float *rows, con
             float *to[2] = {0};
             for (int k = 0; k < 2; k++) {
                 long first = row + (quarters[k] / 2 ? half : 0);
-                from[k] = rows + first * units + (quarters[k] % 2 ? depth : 0);
-                left[k] = count - first;
+                from[k] = rows + first * sizes.apart + (quarters[k] % 2 ? depth : 0);
+                left[k] = sizes.count - first;
                 if (into[k].quarter != NONE)
                     to[k] = out + (row + (into[k].quarter / 2 ? half : 0)) * stride +
                             (into[k].quarter % 2 ? across : 0);
             }
-            lay_out(from, left, SEVEN[number].sign, units, depth, scratch);
-            for (long panel = 0; panel < panels; panel++) {
+            lay_out(from, left, SEVEN[number].sign, sizes.apart, depth, scratch);
+            for (long panel = 0; panel < sizes.panels; panel++) {
                 float *here[2] = {to[0] + panel * WIDE, to[1] ? to[1] + panel * WIDE : 0};
                 tile(scratch, weights + panel * WIDE * depth, depth, here, into, stride);
             }
@@ -122,15 +130,58 @@ static void multiply(long count, long units, long panels, const float *rows, con
     }
 }
 
+static struct sizes some_of(struct sizes all, long first) {
+    all.count = all.count - first < AT_ONCE ? all.count - first : AT_ONCE;
+    return all;
+}
+
+static float sum_of_powers(const float *restrict row, const float *restrict bias, long width) {
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (long j = 0; j < width; j++) sum += power_of_two(row[j] + bias[j]);
+    return sum;
+}
+
+static float sum_of_squares(const float *row, long width) {
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (long j = 0; j < width; j++) sum += row[j] * row[j];
+    return sum;
+}
+
 /* `units` are even. `weights` are the seven sums of quarters, each in `panels` of WIDE columns,
  * (7, panels, units / 2, WIDE). `out` has room for a multiple of 2 * TALL rows of 2 * panels * WIDE,
  * `scratch` for TALL * units / 2. Some rows at a time, so that their results stay in the cache. */
-void espalier_product(long count, long units, long panels, const float *rows, const float *weights,
-                      float *out, float *scratch) {
-    for (long row = 0; row < count; row += AT_ONCE) {
-        long some = count - row < AT_ONCE ? count - row : AT_ONCE;
-        multiply(some, units, panels, rows + row * units, weights, out + row * 2 * panels * WIDE,
-                 scratch);
+void espalier_product(struct sizes sizes, const float *rows, const float *weights, float *out,
+                      float *scratch) {
+    for (long row = 0; row < sizes.count; row += AT_ONCE)
+        multiply(some_of(sizes, row), rows + row * sizes.apart, weights,
+                 out + row * 2 * sizes.panels * WIDE, scratch);
+}
+
+/* The same, of which only the sum of 2^(product + bias) over each row is added to `sums`. `held` has
+ * room for AT_ONCE rows of the product beside the scratch. */
+void espalier_powers(struct sizes sizes, const float *rows, const float *weights, float *held,
+                     const float *bias, float *sums) {
+    float *out = held + TALL * sizes.units / 2;
+    long width = 2 * sizes.panels * WIDE;
+    for (long row = 0; row < sizes.count; row += AT_ONCE) {
+        struct sizes some = some_of(sizes, row);
+        multiply(some, rows + row * sizes.apart, weights, out, held);
+        for (long i = 0; i < some.count; i++)
+            sums[row + i] += sum_of_powers(out + i * width, bias, width);
+    }
+}
+
+/* And the sum of squares. */
+void espalier_squares(struct sizes sizes, const float *rows, const float *weights, float *held,
+                      float *sums) {
+    float *out = held + TALL * sizes.units / 2;
+    long width = 2 * sizes.panels * WIDE;
+    for (long row = 0; row < sizes.count; row += AT_ONCE) {
+        struct sizes some = some_of(sizes, row);
+        multiply(some, rows + row * sizes.apart, weights, out, held);
+        for (long i = 0; i < some.count; i++) sums[row + i] += sum_of_squares(out + i * width, width);
     }
 }
 #endif

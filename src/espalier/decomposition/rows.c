@@ -5,8 +5,7 @@
  * i f g in 3H, i f g o in 4H. Loops are kept short and plain: a compiler turns them into vectors,
  * and a core can have several turns of one under way at once.
  */
-#include <stdint.h>
-#include <string.h>
+#include "power.h"
 
 #define LOG2E 1.44269504f
 /* 2|S| and a word's own input are checked to be within it: c is then a number with all its digits,
@@ -16,28 +15,6 @@
 /* What a sentence's rows share at a step, one after another, in units of the hidden size. */
 enum { OFFSET = 0, ALONE = 3, PAIRED = 6, CENTRE = 9, LEVEL = 12, MINUS_CELL = 15, OUT_CENTRE,
        OUT_LEVEL, OUT_WEIGHT, SINGLE, SINGLE_CELL, SHARED };
-
-static inline float within(float x, float low, float high) {
-    x = x < low ? low : x;
-    return x > high ? high : x;
-}
-
-/* 2^x, x brought between -126 and 126, to an ulp or two: the polynomial on [-1/2, 1/2] is off by
- * 1.1e-7 at most, and nothing at 0. Its terms are paired so that few of them wait for others. */
-static inline float power_of_two(float given) {
-    const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
-    float x = within(given, -126.0f, 126.0f), rounded = x + magic, f = x - (rounded - magic);
-    float square = f * f, low = 1.0f + 6.931470037e-1f * f;
-    float middle = 2.402224243e-1f + 5.550733581e-2f * f;
-    float high = 9.671512991e-3f + 1.326472731e-3f * f;
-    float power = low + square * (middle + square * high);
-    uint32_t whole, bits;
-    memcpy(&whole, &rounded, 4);
-    memcpy(&bits, &power, 4);
-    bits += whole << 23;
-    memcpy(&power, &bits, 4);
-    return power;
-}
 
 static inline float logistic(float x) { return 1.0f / (1.0f + power_of_two(-LOG2E * x)); }
 

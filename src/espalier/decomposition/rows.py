@@ -18,24 +18,30 @@ from torch import Tensor
 
 from espalier.decomposition.dependence import ratio
 from espalier.decomposition.differences import LOG2E, Way
-from espalier.decomposition.native import Factor, Native, Packed, State, room
+from espalier.decomposition.factor import Factor, Triangle, room
+from espalier.decomposition.native import Native, Packed, State
 from espalier.decomposition.shared import Ready, Shared
 
 # Rows that the compiled step takes at a time: few calls, and sentences recur among them.
 BLOCK = 1536
-# Blocks of columns of a triangular decoder.
-TRIANGLE_BLOCKS = 4
 
 
 class Rows:
     """The relevant state of every word alone, for some sentences; room for `capacity` rows."""
 
     def __init__(
-        self, layers: Sequence[Ready], way: Way, *, capacity: int, native: Native | None = None
+        self,
+        layers: Sequence[Ready],
+        way: Way,
+        *,
+        decoders: Sequence[Tensor | None],
+        capacity: int,
+        native: Native | None = None,
     ) -> None:
         like, units = layers[0].recurrent, layers[0].units
         self._layers, self._way = layers, way
         self._native = native
+        self._decoders = [one if one is None else Triangle(one, native) for one in decoders]
         # In [0] rows as {l}, in [1] as {l, r}; twice the cell state, in units of log 2.
         self._hidden = like.new_empty(len(layers), 2, capacity, units)
         self._cell = like.new_empty(len(layers), capacity, units)
@@ -52,12 +58,7 @@ class Rows:
         self.count = 0
 
     def step(
-        self,
-        shared: Sequence[Shared | Packed],
-        *,
-        going: int,
-        grow: bool,
-        decoders: Sequence[Tensor | None],
+        self, shared: Sequence[Shared | Packed], *, going: int, grow: bool
     ) -> list[Float[Tensor, "l S"]]:
         """DI of every row with this step's word, in the space of each decoder.
 
@@ -69,7 +70,7 @@ class Rows:
         for number, now in enumerate(shared):
             both = self._through(number, now, both)
         assert both is not None
-        found = [self._measure(both, shared[-1].single, decoder) for decoder in decoders]
+        found = [self._measure(both, shared[-1].single, decoder) for decoder in self._decoders]
         if grow:
             self.count += 1
             for number, now in enumerate(shared):
@@ -78,7 +79,7 @@ class Rows:
         return found
 
     def _measure(
-        self, both: Float[Tensor, "2 l S H"], single: Tensor, decoder: Tensor | None
+        self, both: Float[Tensor, "2 l S H"], single: Tensor, decoder: Triangle | None
     ) -> Float[Tensor, "l S"]:
         """|| interaction || / || joint contribution ||; with `decoder`, of their logits."""
         if decoder is None and self._native is not None:
@@ -88,7 +89,8 @@ class Rows:
         apart = torch.sub(joint, both[0], out=self._view(self._narrow[0])).sub_(single)
         if decoder is None:
             return ratio(*(torch.linalg.vector_norm(part, dim=-1) for part in (apart, joint)))
-        return ratio(*(_norm_after(part, decoder) for part in (apart, joint)))
+        lengths = (decoder.lengths(part.flatten(0, 1)) for part in (apart, joint))
+        return ratio(*(some.view(joint.shape[:-1]) for some in lengths))
 
     def _view(self, rows: Tensor) -> Float[Tensor, "*K l S H"]:
         """The rows in use, by word and sentence."""
@@ -158,17 +160,3 @@ class Rows:
             return self._way.open(moved.add_(now.offset))
         torch.add(moved[0].add_(now.offset), now.own, out=moved[1])
         return self._way.open(moved)
-
-
-def _norm_after(vectors: Float[Tensor, "l S H"], decoder: Tensor) -> Float[Tensor, "l S"]:
-    """|| vectors @ decoder ||, where nothing stands above the diagonal of `decoder`.
-
-    In blocks of columns, each of which leaves out the rows above it: three eighths of the
-    arithmetic.
-    """
-    width = -(-len(decoder) // TRIANGLE_BLOCKS)
-    squares = [
-        (vectors[..., start:] @ decoder[start:, start : start + width]).square_().sum(dim=-1)
-        for start in range(0, len(decoder), width)
-    ]
-    return torch.stack(squares).sum(dim=0).sqrt_()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -18,11 +19,14 @@ from espalier.decomposition.dependence import Space
 from espalier.decomposition.engine import Engine, trusted
 from espalier.decomposition.inputs import check_model
 from espalier.decomposition.native import Native
+from espalier.decomposition.plain import Hiddens
 from espalier.nets.lstm import LanguageModel
 from espalier.syntax.reading import encode_words, threads_for
 
 Array = np.ndarray
 WORTH_BUILDING = 50_000  # pairs from which on compiling pays
+# Told the sentences that have the same words, and the hidden state after each of those.
+Hear = Callable[[Sequence[Sequence[int]], Hiddens], None]
 SPACES: tuple[Space, ...] = ("hidden", "logits")
 
 
@@ -54,32 +58,32 @@ class PairReader:
     def __init__(self, model: LanguageModel, pool: ThreadPoolExecutor) -> None:
         self._engine, self._pool = Engine(check_model(model), space=SPACES), pool
 
-    def begin(self, bank: Treebank) -> PairReading:
-        """Start; what is returned waits for the end. Sentences that are alike are read once."""
+    def begin(self, bank: Treebank, *, hear: Hear | None = None) -> PairReading:
+        """Start; what is returned waits for the end. Sentences that are alike are read once.
+
+        Whoever is to `hear` is told the hidden states after the words of some sentences by the
+        thread that read them.
+        """
         numbers, places = encode_words(self._engine.model, bank), pair_starts(bank.lengths)
         self._engine.native = native_for(self._engine.model, bank)
         self._engine.meet(torch.from_numpy(numbers))
-        words = [
-            tuple(numbers[a:b].tolist())
-            for a, b in zip(bank.starts[:-1], bank.starts[1:], strict=True)
-        ]
-        first = dict(zip(reversed(words), reversed(range(len(words))), strict=True))
-        distinct = sorted(first.values())
-        found = np.empty((2, places[-1]), dtype=np.float32)
-        futures = []
-        for group in self._engine.groups([len(words[number]) for number in distinct]):
-            some = {distinct[member]: words[distinct[member]] for member in group}
-            futures.append(self._pool.submit(partial(_read, self._engine, some, places, found)))
-        copies = [(number, first[one]) for number, one in enumerate(words) if first[one] != number]
-        return PairReading(futures, copies, places, found)
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for number, (start, stop) in enumerate(pairwise(bank.starts)):
+            alike.setdefault(tuple(numbers[start:stop].tolist()), []).append(number)
+        distinct = list(alike)
+        reading = PairReading([], places, np.empty((2, places[-1]), dtype=np.float32))
+        for group in self._engine.groups([len(words) for words in distinct]):
+            some = {distinct[member]: alike[distinct[member]] for member in group}
+            task = partial(_read, self._engine, some, reading, hear=hear)
+            reading.futures.append(self._pool.submit(task))
+        return reading
 
 
 @dataclass(frozen=True)
 class PairReading:
     """A treebank being read."""
 
-    futures: Sequence[Future[None]]
-    copies: Sequence[tuple[int, int]]  # a sentence, and an earlier one that is the same
+    futures: list[Future[None]]
     places: Int[Array, " S_1"]
     found: Float[Array, "2 P"]
 
@@ -87,20 +91,25 @@ class PairReading:
         """Of every pair, waited for."""
         for future in self.futures:
             future.result()
-        for number, before in self.copies:
-            here, there = (slice(*self.places[n : n + 2]) for n in (number, before))
-            self.found[:, here] = self.found[:, there]
         return Scores(*self.found)
 
 
 def _read(
     engine: Engine,
-    sentences: dict[int, tuple[int, ...]],
-    places: Int[Array, " S_1"],
-    found: Float[Array, "2 P"],
+    sentences: dict[tuple[int, ...], list[int]],
+    reading: PairReading,
+    *,
+    hear: Hear | None,
 ) -> None:
-    """Fill in the pairs of some sentences by their numbers."""
-    matrices = engine.pairs_by_space(list(sentences.values()))
-    for number, matrix in zip(sentences, matrices, strict=True):
+    """Fill in the pairs of some sentences: their words, and the numbers of those that have them."""
+    words, like = list(sentences), engine.model.encoder.weight
+    shape = (len(words[0]), len(words), engine.model.shape.hidden)
+    states = None if hear is None else like.new_empty(shape)
+    matrices = engine.pairs_by_space(words, states=states)
+    for numbers, matrix in zip(sentences.values(), matrices, strict=True):
         left, right = np.triu_indices(matrix.shape[-1], 1)
-        found[:, places[number] : places[number + 1]] = matrix.cpu().numpy()[:, left, right]
+        values = matrix.cpu().numpy()[:, left, right]
+        for number in numbers:
+            reading.found[:, reading.places[number] : reading.places[number + 1]] = values
+    if hear is not None and states is not None:
+        hear(list(sentences.values()), states)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 
@@ -17,10 +17,13 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from espalier.data.treebank import Treebank
 from espalier.decomposition.corpus import one_thread_each
-from espalier.decomposition.native import TALL, Factor, Native, room
+from espalier.decomposition.factor import NOTHING, Factor
+from espalier.decomposition.native import Native
+from espalier.decomposition.plain import Hiddens
 from espalier.nets.lstm import LanguageModel
 from espalier.nets.recurrence import recur
 from espalier.syntax.reading import encode_words, threads_for
@@ -51,20 +54,26 @@ class SurprisalReader:
 
     def begin(self, bank: Treebank) -> Reading:
         """Start; what is returned waits for the end."""
+        reading = self.expect(bank)
+        for some in _batches(bank.lengths):
+            task = partial(_read, self._model, some, reading)
+            reading.futures.append(self._pool.submit(task))
+        return reading
+
+    def expect(self, bank: Treebank) -> Reading:
+        """One that someone else reads: what is returned is to hear all hidden states."""
         numbers, before = encode_words(self._model, bank), len(self._known)
         beginning, ends = self._beginnings(numbers, bank)
-        found = _Found(
+        self._totals.append(np.empty(len(self._known) - before, dtype=np.float32))
+        return Reading(
+            bank=bank,
             numbers=numbers,
+            sums=self._sums,
             scores=np.full(len(numbers), np.nan, dtype=np.float32),
+            beginning=beginning,
             new=np.where(ends, np.roll(beginning, -1) - before, -1),
-            totals=np.empty(len(self._known) - before, dtype=np.float32),
+            totals=tuple(self._totals),
         )
-        self._totals.append(found.totals)
-        futures = [
-            self._pool.submit(partial(_read, self._model, bank, some, found, sums=self._sums))
-            for some in _batches(bank.lengths)
-        ]
-        return Reading(futures, found.scores, beginning, tuple(self._totals))
 
     def _beginnings(
         self, numbers: Int[Array, " W"], bank: Treebank
@@ -83,12 +92,30 @@ class SurprisalReader:
 
 @dataclass(frozen=True)
 class Reading:
-    """A treebank being read."""
+    """A treebank being read: threads write what they find, each at places of its own."""
 
-    futures: Sequence[Future[None]]
+    bank: Treebank
+    numbers: Int[Array, " W"]
+    sums: LogSums
     scores: Float[Array, " W"]  # the logit of every word after those before it
-    beginning: Int[Array, " W"]
-    totals: Sequence[Float[Array, " N"]]
+    beginning: Int[Array, " W"]  # which one precedes a word; -1: none
+    new: Int[Array, " W"]  # which new beginning ends with a word; -1: none
+    totals: Sequence[Float[Array, " N"]]  # of the beginnings so far, the new ones last
+    futures: list[Future[None]] = field(default_factory=list)
+
+    def hear(self, alike: Sequence[Sequence[int]], states: Hiddens) -> None:
+        """Take in the states after the words of sentences, each of which may occur repeatedly."""
+        some = np.array([number for numbers in alike for number in numbers])
+        whose = np.repeat(np.arange(len(alike)), [len(numbers) for numbers in alike])
+        lengths, steps = self.bank.lengths[some], np.arange(len(states))
+        which, step = np.nonzero(steps < lengths[:, None] - 1)  # what no word follows is not asked
+        here = self.bank.starts[some][which] + step
+        hidden = states[step, whose[which]]
+        self.scores[here + 1] = self.sums.scores(hidden, self.numbers[here + 1]).cpu().numpy()
+        new = np.flatnonzero(self.new[here] >= 0)
+        for part in np.split(new, range(STATES_AT_ONCE, len(new), STATES_AT_ONCE)):
+            found = self.sums.after(hidden[part])
+            self.totals[-1][self.new[here[part]]] = found.cpu().numpy()
 
     def surprisals(self) -> Float[Array, " W"]:
         """Of every word, waited for."""
@@ -99,38 +126,18 @@ class Reading:
         return found.astype(np.float32)
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Where threads write what they find, each at places of its own."""
-
-    numbers: Int[Array, " W"]
-    scores: Float[Array, " W"]
-    new: Int[Array, " W"]  # which new beginning ends with a word; -1: none
-    totals: Float[Array, " N"]
-
-
-@torch.no_grad()
-def _read(
-    model: LanguageModel, bank: Treebank, some: Int[Array, " B"], found: _Found, *, sums: LogSums
-) -> None:
-    """Logits of the next words and sums over the vocabulary, for sentences of similar length."""
-    lengths, device = bank.lengths[some], model.encoder.weight.device
+def _read(model: LanguageModel, some: Int[Array, " B"], reading: Reading) -> None:
+    """Read sentences of similar length."""
+    bank, device = reading.bank, model.encoder.weight.device
+    lengths = bank.lengths[some]
     steps = np.arange(lengths.max())
     places = bank.starts[some][:, None] + np.minimum(steps, lengths[:, None] - 1)
-    states = _states(model, torch.from_numpy(found.numbers[places]).to(device))
-    inside = steps < lengths[:, None] - 1  # what no word follows is not asked
-    here, hidden = places[inside], states[torch.from_numpy(inside).to(device)]
-    target = torch.from_numpy(found.numbers[here + 1]).to(device)
-    weight, bias = model.decoder.weight, model.decoder.bias
-    found.scores[here + 1] = ((hidden * weight[target]).sum(-1) + bias[target]).cpu().numpy()
-    new = np.flatnonzero(found.new[here] >= 0)
-    for part in np.split(new, range(STATES_AT_ONCE, len(new), STATES_AT_ONCE)):
-        some_states = hidden[torch.from_numpy(part).to(device)]
-        found.totals[found.new[here[part]]] = sums.after(some_states).cpu().numpy()
+    tokens = torch.from_numpy(reading.numbers[places]).to(device)
+    reading.hear([[number] for number in some.tolist()], _states(model, tokens))
 
 
 class LogSums:
-    """log of the sum of exp(logits), over the vocabulary in stretches.
+    """Logits of single words, and the log of the sum of exp(logits) over the vocabulary.
 
     Logits are made in base 2, whose powers are cheaper, and as they are: subtracting the highest
     would be two more passes over them, which nearly never changes anything.
@@ -140,22 +147,31 @@ class LogSums:
     def __init__(self, model: LanguageModel, native: Native | None = None) -> None:
         scale = 1 / math.log(2)
         self._decoder = model.decoder
-        self._biases = (model.decoder.bias * scale).split(COLUMNS_AT_ONCE)
         self._factors = [
             Factor((some * scale).T.contiguous(), native)
             for some in model.decoder.weight.split(COLUMNS_AT_ONCE)
         ]
+        self._biases = [
+            functional.pad(some * scale, (0, factor.width - len(some)), value=NOTHING)
+            for some, factor in zip(
+                model.decoder.bias.split(COLUMNS_AT_ONCE), self._factors, strict=True
+            )
+        ]
+
+    @torch.no_grad()
+    def scores(self, hidden: Float[Tensor, "B H"], words: Int[Array, " B"]) -> Float[Tensor, " B"]:
+        """The logit of one word after each state."""
+        weight, bias = self._decoder.weight, self._decoder.bias
+        numbers = torch.from_numpy(words).to(weight.device)
+        return (hidden * weight[numbers]).sum(-1) + bias[numbers]
 
     @torch.no_grad()
     def after(self, hidden: Float[Tensor, "B H"]) -> Float[Tensor, " B"]:
         """One sum a state."""
-        count, height = len(hidden), room(len(hidden))
-        sums, scratch = hidden.new_zeros(count), hidden.new_empty(TALL * hidden.shape[-1])
-        held = hidden.new_empty(height * max(factor.width for factor in self._factors))
+        sums = hidden.new_zeros(len(hidden))
+        held = hidden.new_empty(max(factor.held(len(hidden)) for factor in self._factors))
         for factor, bias in zip(self._factors, self._biases, strict=True):
-            logits = held[: height * factor.width].view(height, factor.width)
-            factor.times(hidden, out=logits, scratch=scratch)
-            sums += logits[:count, : len(bias)].add_(bias).exp2_().sum(dim=-1)
+            factor.add_powers(sums, hidden, bias=bias, held=held)
         found = sums.log()
         risky = (~((sums > SAFE[0]) & (sums < SAFE[1]))).nonzero()[:, 0]
         if len(risky):
@@ -163,7 +179,8 @@ class LogSums:
         return found
 
 
-def _states(model: LanguageModel, tokens: Int[Tensor, "B N"]) -> Float[Tensor, "B N H"]:
+@torch.no_grad()
+def _states(model: LanguageModel, tokens: Int[Tensor, "B N"]) -> Hiddens:
     """The hidden state of the last layer after every word, from a zero state.
 
     Of the first layer's input, once for each word that occurs, however often it does.
@@ -177,7 +194,7 @@ def _states(model: LanguageModel, tokens: Int[Tensor, "B N"]) -> Float[Tensor, "
         projected = projected[place] if layer == 0 else projected
         hiddens, _ = recur(projected[None], from_hidden[None], (zero, zero))
         below = hiddens[0]
-    return below.transpose(0, 1)
+    return below
 
 
 def _batches(lengths: Int[Array, " S"]) -> list[Int[Array, " B"]]:

@@ -84,18 +84,21 @@ def write_pairs(
 def _read_on(
     model: LanguageModel, bank: Treebank
 ) -> Iterator[tuple[int, TreePairs, Scores, Float[Array, " W"]]]:
-    """Stretches as they are done; the next one is read meanwhile."""
+    """Stretches as they are done; the next one is read meanwhile, by one pass for both."""
     with one_thread_each(threads_for(model)) as pool:
-        native = native_for(model, bank)
-        pairs, words = PairReader(model, pool), SurprisalReader(model, pool, native=native)
+        building = pool.submit(native_for, model, bank)  # meanwhile the decoder is taken apart
+        pairs = PairReader(model, pool)
+        words = SurprisalReader(model, pool, native=building.result())
         waiting: deque[tuple[int, Treebank, PairReading, Reading]] = deque()
         try:
             for first, part in (*_stretches(bank, PAIRS_AT_ONCE), (len(bank), None)):
                 if part is not None:
-                    waiting.append((first, part, pairs.begin(part), words.begin(part)))
+                    expected = words.expect(part)
+                    waiting.append((first, part, pairs.begin(part, hear=expected.hear), expected))
                 while waiting and (part is None or len(waiting) > 1):
-                    before, some, scores, surprisal = waiting.popleft()
-                    yield before, pairs_of(some), scores.scores(), surprisal.surprisals()
+                    before, some, read, heard = waiting.popleft()
+                    described, scores = pairs_of(some), read.scores()
+                    yield before, described, scores, heard.surprisals()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # what was not begun is not wanted
 
