@@ -1,11 +1,14 @@
 import json
 import os
 
+import numpy as np
 import pandas as pd
 import pytest
+from safetensors.numpy import save_file
 
 from espalier.errors import EspalierError, FileError
 from espalier.storage import atomic_path, write_frame, write_text
+from small_disk import small_disk
 
 FRAME = pd.DataFrame({"name": ["a", "b"], "count": [1, 2], "share": [0.5, 0.25]})
 
@@ -17,6 +20,16 @@ def test_text_is_written_whole(tmp_path):
     write_text(str(path), "again")
     assert path.read_text(encoding="utf-8") == "again"
     assert os.listdir(tmp_path) == ["note.txt"]
+
+
+def write_arrow(path, text):
+    with atomic_path(path) as temporary:
+        pd.DataFrame({"text": [text[n:] for n in range(1_000)]}).to_parquet(temporary)
+
+
+def write_tensors(path, text):
+    with atomic_path(path) as temporary:
+        save_file({"text": np.frombuffer(text.encode(), dtype=np.uint8)}, temporary)
 
 
 def write_half_and_fail(path):
@@ -44,6 +57,25 @@ def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path):
         temporary.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize("write", [write_text, write_arrow, write_tensors])
+def test_a_full_disk_is_told_as_such(tmp_path, write):
+    """By whichever library it was met; the old file stays, and there is no other."""
+    path = tmp_path / "note"
+    write_text(path, "old")
+    with (
+        small_disk(1_000),
+        pytest.raises(FileError, match=r"cannot write .*note: .*File too large"),
+    ):
+        write(path, "x" * 100_000)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["note"]
+
+
+def test_other_errors_of_the_system_stay_what_they_are(tmp_path):
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "note"):
+        (tmp_path / "absent").read_text()
 
 
 def test_a_missing_folder_is_named(tmp_path):

@@ -7,7 +7,7 @@ import sys
 
 from cyclopts import App
 
-from espalier.commands import decomposition, learnability, programs, syntax, training
+from espalier.commands import decomposition, learnability, learning, programs, syntax, training
 from espalier.commands.demo import demo_command
 from espalier.commands.doctor import doctor_command
 from espalier.commands.reproduce import reproduce_command
@@ -32,6 +32,7 @@ app.command(scan_command, name="scan")
 app.command(demo_command, name="demo")
 app.command(doctor_command, name="doctor")
 training.register(app)
+learning.register(app)
 app.command(reproduce_command, name="reproduce")
 decomposition.register(app)
 syntax.register(app)

@@ -17,13 +17,17 @@ def rows(tensor):
     return {tuple(row) for row in (tensor.double() * 2**12).round().tolist()}
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(cases(strict=True))
 def test_they_are_what_the_network_goes_through(case: Case) -> None:
     program = case.program
     if any(averages(program, head) for head in program.heads.values()):
         return  # where a head's average is undefined the stream holds a mixture, the trace nothing
     model = es.compile_program(program)
+    if not case.max_layers and case.max_layers is not None:
+        with pytest.raises(es.DataError, match="run the program for one layer at least"):
+            lessons(model, case.batch, max_layers=0)
+        return
     taught = lessons(model, case.batch, max_layers=case.max_layers)
     given_, made, total = set(), set(), 0
     for tokens, run in zip(
@@ -33,18 +37,47 @@ def test_they_are_what_the_network_goes_through(case: Case) -> None:
     ):
         z = model.encoder.embed(torch.tensor([tokens]))
         valid = torch.ones(1, len(tokens), dtype=torch.bool)
-        for _ in range(run.layers):
-            attended = model.encoder.attention(z, valid)
-            z = model.encoder.update_(attended.clone())
-            given_ |= rows(attended[0])
-            made |= rows(torch.cat([attended[0], z[0]], 1))
-            total += len(tokens)
+        for layer in range(run.layers):
+            resting, attended = model.encoder.resting(z, layer), model.encoder.attention(z, valid)
+            awake = valid[0] if resting is None else ~resting[0]
+            z = model.encoder.update_awake(resting, z, attended.clone())
+            given_ |= rows(attended[0, awake])
+            made |= rows(torch.cat([attended[0, awake], z[0, awake]], 1))
+            total += int(awake.sum())
     width = model.layout.width
     stream = taught.before[:, :width]
     assert rows(stream) == given_
     assert rows(torch.cat([stream, taught.after], 1)) == made
     assert len(taught) == len(made)
     assert int(taught.counts.sum()) == total
+
+
+@settings(max_examples=30)
+@given(case=cases(strict=True))
+def test_recorded_traces_teach_the_same(case: Case, tmp_path_factory) -> None:
+    """In the same order, so that what is trained on a file is what is trained on the inputs."""
+    model = es.compile_program(case.program)
+    if case.max_layers == 0:
+        return
+    wanted = lessons(model, case.batch, max_layers=case.max_layers)
+    path = tmp_path_factory.mktemp("traces") / "traces.parquet"
+    for distinct in (False, True):
+        out = path if distinct else None
+        found = es.record_traces(
+            case.program, case.batch, max_layers=case.max_layers, distinct=distinct, out=out
+        )
+        taught = lessons(model, found if out is None else es.read_traces(out, case.program))
+        assert torch.equal(taught.before, wanted.before)
+        assert torch.equal(taught.after, wanted.after)
+        assert distinct or torch.equal(taught.counts, wanted.counts)
+
+
+def test_traces_of_another_program_are_refused() -> None:
+    entry, other = zoo.load("parity-sequential-relative"), zoo.load("parity-sum-modulo")
+    traces = es.record_traces(other.program, [other.encode("101")], max_layers=1)
+    model = es.compile_program(entry.program)
+    with pytest.raises(es.DataError, match="are of another program than the one to be trained"):
+        lessons(model, traces)
 
 
 def test_numbers_come_with_their_one_hot_features() -> None:
@@ -61,5 +94,5 @@ def test_numbers_come_with_their_one_hot_features() -> None:
 
 def test_an_empty_training_set_is_refused() -> None:
     model = es.compile_program(zoo.load("parity-sequential-relative").program)
-    with pytest.raises(es.DataError, match="traces need at least one input; found none"):
+    with pytest.raises(es.ProgramError, match="the training set is empty"):
         lessons(model, [])

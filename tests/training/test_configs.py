@@ -3,6 +3,7 @@ import pytest
 from espalier.errors import ConfigError, FileError
 from espalier.training import Recipe, ScaffoldRun, TextRun
 from espalier.training.configs import flatten, override, parse_words, read_toml
+from espalier.training.translation import ScanRun
 
 
 def test_a_file_and_words_set_what_they_name(tmp_path):
@@ -48,3 +49,12 @@ def test_broken_files_and_words(tmp_path):
         parse_words(["recipe.clip"])
     with pytest.raises(ConfigError, match="engine is 'fast'"):
         TextRun(engine="fast")
+
+
+def test_lists_become_tuples():
+    changed = override(ScanRun(), {"splits": ["length", "upto:2,3"]})
+    assert changed.splits == ("length", "upto:2,3")
+    with pytest.raises(ConfigError, match="splits is 3, a int; a list is expected"):
+        override(ScanRun(), {"splits": 3})
+    with pytest.raises(ConfigError, match="splits is 3, a int; a str is expected"):
+        override(ScanRun(), {"splits": ["length", 3]})

@@ -64,8 +64,8 @@ def minimal_command(
     """
     from espalier.learnability import minimal
 
-    entry, layers = _entry(target, max_layers)
-    batch = _batch(entry, inputs, training, layers)
+    entry, layers = load_entry(target, max_layers)
+    batch = training_tokens(entry, inputs, training, layers)
     small = minimal(entry.program, batch, constraints=constraints, max_layers=layers)
     lost = small.dropped
     show_pairs(
@@ -114,8 +114,8 @@ def optimum_command(
     """
     from espalier.learnability import local_optimum, minimal
 
-    entry, layers = _entry(target, max_layers)
-    batch = _batch(entry, inputs, training, layers)
+    entry, layers = load_entry(target, max_layers)
+    batch = training_tokens(entry, inputs, training, layers)
     program = entry.program
     if reduce != "nothing":
         every = reduce == "constraints"
@@ -149,8 +149,8 @@ def traces_command(
     """
     from espalier.learnability import record_traces
 
-    entry, layers = _entry(target, max_layers)
-    batch = _batch(entry, inputs, training, layers)
+    entry, layers = load_entry(target, max_layers)
+    batch = training_tokens(entry, inputs, training, layers)
     found = record_traces(
         entry.program, batch, out=output, distinct=distinct, vectors=vectors, max_layers=layers
     )
@@ -164,12 +164,13 @@ def register(app: App) -> None:
     app.command(traces_command, name="traces")
 
 
-def _entry(target: str, max_layers: int | None) -> tuple[Entry, int | None]:
+def load_entry(target: str, max_layers: int | None) -> tuple[Entry, int | None]:
+    """The program that `target` names, and how long it is to run."""
     entry = load_target(target)
     return entry, entry.max_layers if max_layers is None else max_layers
 
 
-def _batch(
+def training_tokens(
     entry: Entry, inputs: Sequence[str], training: TrainingSet, layers: int | None
 ) -> list[Sequence[int]]:
     """The tokens of the training set, with what a program that writes wrote after its input."""

@@ -23,7 +23,9 @@ Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
 
 def register(app: App) -> None:
     """Add the verbs to a command line."""
-    train = App(name="train", help="Train LSTM language models, kept as runs.")
+    train = App(
+        name="train", help="Train language models, or see what training can find; all as runs."
+    )
     train.command(train_scaffold, name="scaffold")
     train.command(train_text, name="text")
     data = App(name="data", help="Data sets: where they are, and getting them.")
@@ -67,10 +69,10 @@ def train_scaffold(
         "keep": keep,
         "gradients": gradients,
     }
-    run = _configured(ScaffoldRun(), config, settings, flags)
+    run = configured(ScaffoldRun(), config, settings, flags)
     with reporting() as report:
         train(run, out=out, device=device, report=report)
-    _say(f"kept in {out}")
+    say(f"kept in {out}")
 
 
 def train_text(
@@ -100,10 +102,10 @@ def train_text(
         "network.tied": tied,
         "seed": seed,
     }
-    run = _configured(TextRun(), config, settings, flags)
+    run = configured(TextRun(), config, settings, flags)
     with reporting() as report:
         train(run, out=out, device=device, report=report)
-    _say(f"kept in {out}")
+    say(f"kept in {out}")
 
 
 def sweep(
@@ -123,7 +125,7 @@ def sweep(
     if workers is not None:
         planned = replace(planned, workers=workers)
     left = len(planned.pending())
-    _say(f"{len(planned.cells)} cells in {planned.out}, {left} to train")
+    say(f"{len(planned.cells)} cells in {planned.out}, {left} to train")
     with reporting() as report:
         run_sweep(planned, device=device, cluster=cluster, report=report)
 
@@ -158,7 +160,7 @@ def fetch(name: str, /) -> None:
             sys.stderr.flush()
 
     folder = get(name, progress=progress)
-    _say(f"{name} is in {folder}")
+    say(f"{name} is in {folder}")
 
 
 def branching(
@@ -174,11 +176,11 @@ def branching(
 
     sizes = {"sentences": sentences, "tests": tests, "seed": seed}
     branching_corpus(BranchingConfig(order, **sizes)).save(out)  # type: ignore[arg-type]
-    _say(f"text.txt and treebank.conllu are in {out}")
+    say(f"text.txt and treebank.conllu are in {out}")
 
 
-def _configured(default: Any, config: Path | None, words: list[str] | None, flags: Any) -> Any:
-    """Defaults, then the file, then --set, then flags."""
+def configured(default: Any, config: Path | None, words: list[str] | None, flags: Any) -> Any:
+    """The settings that hold: defaults, then the file, then --set, then flags."""
     from espalier.training.configs import flatten, override, parse_words, read_toml
 
     from_file = flatten(read_toml(config)) if config is not None else {}
@@ -199,7 +201,7 @@ def reporting() -> Iterator[Report]:
         else:
             yield Lines(sys.stderr)
     except Interrupted as stopped:
-        _say(str(stopped))
+        say(str(stopped))
         raise SystemExit(130) from None
 
 
@@ -226,5 +228,6 @@ def _bar() -> Iterator[Callable[[Any], None]]:
         yield report
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """One line on stderr, where progress goes: results stay alone on stdout."""
     sys.stderr.write(text + "\n")

@@ -7,7 +7,7 @@ again; each is kept once, with how often it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +18,11 @@ from torch import Tensor
 from espalier.compiler import CompiledModel
 from espalier.compiler.encoding import encode
 from espalier.errors import DataError
-from espalier.interpreter.batch import Column, State
-from espalier.interpreter.machine import Machine
+from espalier.interpreter.batch import Column
 from espalier.language import Program
-from espalier.language.batches import chunks
-from espalier.language.program import check_batch, check_layers
+from espalier.language.records import program_hash
+from espalier.learnability.assignments import Layer, run_layers, training_set
+from espalier.learnability.traces import Traces
 from espalier.nets.feedforward import Expansion
 from espalier.nets.mlp import see
 
@@ -42,19 +42,26 @@ class Lessons:
 
 
 def lessons(
-    model: CompiledModel, inputs: Iterable[Iterable[object]], *, max_layers: int | None = None
+    model: CompiledModel,
+    inputs: Iterable[Iterable[object]] | Traces,
+    *,
+    max_layers: int | None = None,
 ) -> Lessons:
-    """Every distinct pair that the model's program goes through on `inputs`."""
-    program = model.program
-    max_layers = check_layers(program, max_layers)
-    sequences = check_batch(program, inputs)
-    if not sequences:
-        raise DataError("traces need at least one input; found none")
-    seen = _Seen(program)
-    machine = Machine(program)
-    for numbers in chunks(sequences):
-        first = machine.start([sequences[n] for n in numbers], np.asarray(numbers))
-        machine.run(first, max_layers=max_layers, observe=seen.observe)
+    """Every distinct pair that the model's program goes through on `inputs`, or that was recorded.
+
+    Positions of a causal program that rest teach nothing: no sub-layer is applied to them.
+    """
+    seen = _Seen(model.program)
+    if isinstance(inputs, Traces):
+        _look_through(inputs, seen)
+    else:
+        sequences, max_layers = training_set(model.program, inputs, max_layers)
+        run_layers(model.program, sequences, max_layers=max_layers, see=seen.observe)
+    if not len(seen.rows):
+        raise DataError(
+            "there is nothing to learn from: no MLP sub-layer is in the traces; "
+            "run the program for one layer at least"
+        )
     before, after, counts = seen.distinct()
     features = model.weights.feedforward.expansion
     stream = encode(model.layout, before)
@@ -62,16 +69,29 @@ def lessons(
     return Lessons(see(stream, expansion), encode(model.layout, after), torch.from_numpy(counts))
 
 
+def _look_through(traces: Traces, seen: _Seen) -> None:
+    if program_hash(traces.program) != program_hash(seen.program):
+        raise DataError(
+            f"{traces} are of another program than the one to be trained; "
+            f"record them from that one with record_traces"
+        )
+    for part in traces.parts():
+        seen.add(part.states("before"), part.states("after"))
+
+
 class _Seen:
     """Rows of codes on both sides of the MLP, each distinct one once."""
 
     def __init__(self, program: Program) -> None:
-        self.names = list(program.specs)
+        self.program, self.names = program, list(program.specs)
         self.rows = np.empty((0, 2 * len(self.names)))
         self.counts = np.empty(0, dtype=np.int64)
 
-    def observe(self, attended: State, after: State) -> None:
-        sides = [side.columns[name] for side in (attended, after) for name in self.names]
+    def observe(self, layer: Layer) -> None:
+        self.add(*(side.take(layer.awake).columns for side in (layer.attended, layer.updated)))
+
+    def add(self, before: Mapping[str, Column], after: Mapping[str, Column]) -> None:
+        sides = [side[name] for side in (before, after) for name in self.names]
         new = np.stack([np.nan_to_num(side.astype(float), nan=_NULL_NUMBER) for side in sides], 1)
         rows = np.concatenate([self.rows, new])
         weights = np.concatenate([self.counts, np.ones(len(new), dtype=np.int64)])

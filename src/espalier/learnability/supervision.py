@@ -22,8 +22,12 @@ from torch import Tensor
 
 from espalier.compiler import CompiledModel, compile_program
 from espalier.errors import ConfigError, ModelError
+from espalier.interpreter.interpret import interpret_many
 from espalier.language import Program
+from espalier.language.records import program_hash
+from espalier.learnability.assignments import training_set
 from espalier.learnability.lessons import Lessons, lessons
+from espalier.learnability.traces import Traces
 from espalier.nets.files import read_tensors
 from espalier.nets.mlp import TrainedFeedForward, apply_mlps, random_mlps
 from espalier.nets.noise import Dice
@@ -130,7 +134,7 @@ class Supervised:
 
 def train_on_traces(
     program: Program,
-    inputs: Iterable[Iterable[object]],
+    inputs: Iterable[Iterable[object]] | Traces,
     *,
     settings: TraceSettings | None = None,
     seeds: Sequence[int] = (0,),
@@ -141,6 +145,7 @@ def train_on_traces(
 ) -> Supervised:
     """Train an MLP for each seed on the traces of `program` over `inputs`, all at once.
 
+    Traces that were recorded, or read from their file, may stand in place of the inputs.
     With `out`, the run is kept in that folder, and one that was stopped goes on.
     """
     settings = TraceSettings() if settings is None else settings
@@ -154,7 +159,7 @@ def train_on_traces(
         learner,
         Plan(settings.recipe.measures, (AtEpochs((settings.recipe.measures,)),)),
         folder=None if out is None else RunFolder.create(out),
-        about=("traces", json.loads(json.dumps(config)), _describe(taught)),
+        about=("traces", json.loads(json.dumps(config)), _describe(program, taught)),
         report=report,
     )
     models = [_member(compiled, learner.snapshot().tensors, n) for n in range(len(seeds))]
@@ -171,6 +176,28 @@ def trace_learner(
     return StackedLearner(task, weights, settings.recipe, team=Team.of(seeds), device=device)
 
 
+def agreement(
+    program: Program,
+    models: Sequence[CompiledModel],
+    inputs: Iterable[Iterable[object]],
+    *,
+    max_layers: int | None = None,
+) -> list[float]:
+    """For each model, the share of inputs for which it has the program's outputs everywhere.
+
+    A model may take as many layers as the program takes for any of the inputs.
+    """
+    sequences, max_layers = training_set(program, inputs, max_layers)
+    wanted = interpret_many(program, sequences, max_layers=max_layers)
+    most = max(run.layers for run in wanted)
+    shares = []
+    for model in models:
+        given = model.run_many(sequences, max_layers=most)
+        same = [a.outputs == b.outputs for a, b in zip(given, wanted, strict=True)]
+        shares.append(sum(same) / len(same))
+    return shares
+
+
 def load_trace_trained(program: Program, path: str | os.PathLike[str]) -> tuple[TraceTrained, ...]:
     """The Transformers of a finished run's folder; `program` is the one it was trained on."""
     folder = RunFolder(Path(path))
@@ -179,13 +206,12 @@ def load_trace_trained(program: Program, path: str | os.PathLike[str]) -> tuple[
         raise ModelError(f"{folder.path} holds no finished run on traces; train it with out= first")
     measures = manifest["config"]["settings"]["recipe"]["measures"]
     tensors, metadata = read_tensors(folder.path / f"epoch-{measures}.safetensors")
-    compiled = compile_program(program)
-    width = tensors[max(name for name in tensors if name.endswith("weight"))].shape[-1]
-    if width != compiled.layout.width:
+    if manifest["data"].get("program_sha256") != program_hash(program):
         raise ModelError(
-            f"{folder.path} was trained for a stream of width {width}, this program's has "
-            f"{compiled.layout.width}; give the program it was trained on"
+            f"{folder.path} was trained on the traces of another program; give the one it was "
+            f"trained on"
         )
+    compiled = compile_program(program)
     return tuple(_member(compiled, tensors, n) for n in range(len(json.loads(metadata["members"]))))
 
 
@@ -194,8 +220,12 @@ def _member(compiled: CompiledModel, tensors: Mapping[str, Tensor], number: int)
     return TraceTrained(compiled, own)
 
 
-def _describe(taught: Lessons) -> dict[str, Any]:
+def _describe(program: Program, taught: Lessons) -> dict[str, Any]:
     whole = hashlib.sha256()
     for tensor in (taught.before, taught.after):
         whole.update(tensor.contiguous().numpy().tobytes())
-    return {"sha256": whole.hexdigest(), "lessons": len(taught)}
+    return {
+        "sha256": whole.hexdigest(),
+        "lessons": len(taught),
+        "program_sha256": program_hash(program),
+    }

@@ -97,10 +97,19 @@ def _checked(expected: Any, value: Any, name: str) -> Any:
     if isinstance(expected, types.UnionType):
         single = next(choice for choice in choices if choice is not type(None))
         return None if value in (None, "none") else _checked(single, value, name)
+    if typing.get_origin(expected) is tuple and isinstance(value, list | tuple):
+        return tuple(
+            _checked(choices[0], one, name) for one in value
+        )  # all of them are tuple[X, ...]
     if expected is float and type(value) is int:
         return float(value)
     if type(value) is not expected:
         raise ConfigError(
-            f"{name} is {value!r}, a {type(value).__name__}; a {expected.__name__} is expected"
+            f"{name} is {value!r}, a {type(value).__name__}; a {_word(expected)} is expected"
         )
     return value
+
+
+def _word(expected: Any) -> str:
+    """What a person would call the type."""
+    return "list" if typing.get_origin(expected) is tuple else str(expected.__name__)

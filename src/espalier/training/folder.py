@@ -17,7 +17,7 @@ from typing import Any
 from torch import Tensor
 
 from espalier.errors import FileError
-from espalier.storage import atomic_path, write_text
+from espalier.storage import atomic_path, onto_disk, write_text
 from espalier.training.learner import Row, Snapshot
 
 MANIFEST, RESUME = "manifest.json", "resume.safetensors"
@@ -82,7 +82,7 @@ class RunFolder:
         lines = self.path / f"{table}.jsonl"
         if lines.exists() and not lines.read_bytes().endswith(b"\n"):
             write_text(lines, "".join(f"{text}\n" for text in _whole_lines(lines)))
-        with lines.open("a", encoding="utf-8") as file:
+        with onto_disk(lines), lines.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
             file.flush()
             os.fsync(file.fileno())

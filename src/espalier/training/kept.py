@@ -41,5 +41,6 @@ def keep_run(
         raise
     finally:
         close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
-        folder.tidy()
+        if status != "failed":
+            folder.tidy()
     return rows

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 import time
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
 import torch
 
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, FileError
 from espalier.training.folder import RunFolder
 from espalier.version import __version__
 
@@ -51,9 +52,13 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def close_run(folder: RunFolder, manifest: dict[str, Any], *, status: str, seconds: float) -> None:
-    """Write how the run ended and how long this process worked on it."""
+    """Write how the run ended and how long this process worked on it.
+
+    What made it fail, such as a full disk, is what is told, not that this cannot be written either.
+    """
     spent = round(manifest["seconds"] + seconds, 3)
-    folder.write_manifest(manifest | {"status": status, "seconds": spent})
+    with suppress(FileError) if status == "failed" else nullcontext():
+        folder.write_manifest(manifest | {"status": status, "seconds": spent})
 
 
 def refuse_other_config(folder: RunFolder, old: Any, new: Any) -> None:

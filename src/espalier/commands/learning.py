@@ -1,0 +1,206 @@
+"""`espalier train traces`, `readable`, `parity` and `scan`: what can training find?
+
+Thin, and torch is imported when it is needed. A run goes on when the same command is given again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from espalier.commands.learnability import (
+    DRAWN,
+    Inputs,
+    Layers,
+    Target,
+    TrainingSet,
+    load_entry,
+    training_tokens,
+)
+from espalier.commands.show import show_table
+from espalier.commands.training import Config, Device, Settings, configured, reporting, say
+from espalier.errors import DataError
+
+if TYPE_CHECKING:
+    from espalier.training.learner import Row
+
+Out = Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")]
+Seeds = Annotated[int, Parameter(help="Train so many at once, from seed 0 on.")]
+Steps = Annotated[int | None, Parameter(help="Updates of the weights.")]
+Depth = Annotated[int | None, Parameter(help="Layers; a decoder has as many again.")]
+Shared = Annotated[bool | None, Parameter(help="All layers have the same weights.")]
+Positions = Annotated[Literal["relative", "absolute"] | None, Parameter(help="How they are told.")]
+
+
+def register(app: App) -> None:
+    """Add the verbs below `train`."""
+    train = app["train"]
+    train.command(train_traces, name="traces")
+    train.command(train_readable, name="readable")
+    train.command(train_parity, name="parity")
+    train.command(train_scan, name="scan")
+
+
+def train_traces(
+    target: Target,
+    *inputs: Inputs,
+    out: Out,
+    traces: Annotated[Path | None, Parameter(help="Learn from this file of traces.")] = None,
+    training: TrainingSet = DRAWN,
+    seeds: Seeds = 1,
+    steps: Steps = None,
+    config: Config = None,
+    settings: Settings = None,
+    max_layers: Layers = None,
+    device: Device = "auto",
+) -> None:
+    """Train an MLP on a program's traces, in place of the compiled one (the paper's C.1).
+
+    The last column is the share of training inputs for which the Transformer with that MLP gives
+    the program's outputs.
+    """
+    from espalier.learnability.supervision import TraceSettings, agreement, train_on_traces
+    from espalier.learnability.traces import read_traces
+
+    if traces is not None and (inputs or training.file is not None):
+        raise DataError("give either --traces or inputs to run the program on, not both")
+    entry, layers = load_entry(target, max_layers)
+    asked = configured(TraceSettings(), config, settings, {"recipe.steps": steps})
+    batch = [] if traces else training_tokens(entry, inputs, training, layers)
+    with reporting() as report:
+        found = train_on_traces(
+            entry.program,
+            read_traces(traces, entry.program) if traces else batch,
+            settings=asked,
+            seeds=range(seeds),
+            max_layers=layers,
+            out=out,
+            device=device,
+            report=report,
+        )
+    rows: Sequence[Row] = _last(found.rows)
+    if batch:
+        shares = agreement(entry.program, found.models, batch, max_layers=layers)
+        rows = [row | {"as the program": s} for row, s in zip(rows, shares, strict=True)]
+    _show(rows)
+    say(f"{found.lessons:,} distinct lessons; kept in {out}")
+
+
+def train_readable(
+    target: Target,
+    *inputs: Inputs,
+    out: Out,
+    training: TrainingSet = DRAWN,
+    seeds: Seeds = 1,
+    steps: Steps = None,
+    config: Config = None,
+    settings: Settings = None,
+    max_layers: Layers = None,
+    device: Device = "auto",
+) -> None:
+    """Train a whole Transformer from which a program's variables can be read, layer by layer."""
+    from espalier.learnability.readable import ReadableSettings
+    from espalier.learnability.readable import train_readable as train
+
+    entry, layers = load_entry(target, max_layers)
+    asked = configured(ReadableSettings(), config, settings, {"recipe.steps": steps})
+    batch = training_tokens(entry, inputs, training, layers)
+    with reporting() as report:
+        found = train(
+            entry.program,
+            batch,
+            settings=asked,
+            seeds=range(seeds),
+            max_layers=layers,
+            out=out,
+            device=device,
+            report=report,
+        )
+    _show(_last(found.rows))
+    say(f"kept in {out}")
+
+
+def train_parity(
+    *,
+    out: Out,
+    layers: Depth = None,
+    shared: Shared = None,
+    positions: Positions = None,
+    length: Annotated[
+        int | None, Parameter(help="Most bits in training; tests have up to twice as many.")
+    ] = None,
+    steps: Steps = None,
+    seeds: Seeds = 1,
+    config: Config = None,
+    settings: Settings = None,
+    device: Device = "auto",
+) -> None:
+    """Train Transformers on bit strings and their parity alone (the paper's D.1)."""
+    from espalier.training.parity import ParityRun
+    from espalier.training.parity import train_parity as train
+
+    flags = _shape(layers, shared, positions) | {
+        "train.longest": length,
+        "test.longest": None if length is None else 2 * length,
+        "recipe.steps": steps,
+        "seeds": seeds,
+    }
+    run = configured(ParityRun(), config, settings, flags)
+    with reporting() as report:
+        rows = train(run, out=out, device=device, report=report)
+    _show(_last(rows))
+    say(f"kept in {out}")
+
+
+def train_scan(
+    *,
+    out: Out,
+    layers: Depth = None,
+    shared: Shared = None,
+    positions: Positions = None,
+    splits: Annotated[
+        list[str] | None,
+        Parameter(name="--split", negative="", help="length, mcd1, ..., or made: upto:8,16."),
+    ] = None,
+    steps: Steps = None,
+    seeds: Seeds = 1,
+    config: Config = None,
+    settings: Settings = None,
+    device: Device = "auto",
+) -> None:
+    """Train Transformers on SCAN's commands and actions alone (the paper's D.4)."""
+    from espalier.training.translation import ScanRun
+    from espalier.training.translation import train_scan as train
+
+    flags = _shape(layers, shared, positions) | {
+        "splits": splits,
+        "recipe.steps": steps,
+        "seeds": seeds,
+    }
+    run = configured(ScanRun(), config, settings, flags)
+    with reporting() as report:
+        rows = train(run, out=out, device=device, report=report)
+    _show(_last(rows))
+    say(f"kept in {out}")
+
+
+def _shape(layers: int | None, shared: bool | None, positions: str | None) -> dict[str, Any]:
+    return {"shape.layers": layers, "shape.shared": shared, "shape.positions": positions}
+
+
+def _last(rows: Sequence[Row]) -> list[Row]:
+    """Every member's row of the last measure."""
+    return [row for row in rows if row["step"] == rows[-1]["step"]]
+
+
+def _show(rows: Iterable[Row]) -> None:
+    """A line a member, without what all of them share."""
+    hidden = ("epoch", "member")
+    shown = [{k: v for k, v in row.items() if k not in hidden} for row in rows]
+    cells = [
+        [f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in shown
+    ]
+    show_table(list(shown[0]), cells)

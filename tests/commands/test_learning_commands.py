@@ -1,0 +1,122 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from cyclopts import App
+
+import espalier as es
+from espalier.commands import learnability, learning, training
+from espalier.training import RunFolder
+
+ON_CPU = ("--device", "cpu")
+PROGRAM = "parity-sequential-relative"
+ADAM = ["recipe.optimiser=adam", "recipe.learning_rate=3e-3", "recipe.precision=float32"]
+TINY = [*ADAM, "shape.width=8", "shape.hidden=8", "shape.heads=2", "shape.head_width=4"]
+
+
+@pytest.fixture
+def app():
+    made = App(name="espalier")
+    learnability.register(made)
+    training.register(made)
+    learning.register(made)
+    return lambda *words: made([*words, *ON_CPU], exit_on_error=False, result_action="return_value")
+
+
+def with_settings(*settings):
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+def test_an_mlp_learns_a_program_from_inputs_or_from_their_traces(app, tmp_path, capsys):
+    words = ["--steps", "200", "--seeds", "2", *with_settings(*ADAM, "hidden=32")]
+    strings = ["1", "0", "01", "110", "1011", "0010", "1111"]
+    app("train", "traces", PROGRAM, *strings, *words, "--out", str(tmp_path / "run"))
+    shown, told = capsys.readouterr()
+    head, *rows = (line.split() for line in shown.splitlines())
+    assert head[-3:] == ["as", "the", "program"]
+    assert [(row[0], row[1], row[-1]) for row in rows] == [("200", "0", "1"), ("200", "1", "1")]
+    assert "distinct lessons; kept in" in told
+    assert "step 200/200" in told
+    entry = es.zoo.load(PROGRAM)
+    assert len(es.load_trace_trained(entry.program, tmp_path / "run")) == 2
+
+    file = tmp_path / "traces.parquet"
+    es.record_traces(entry.program, [entry.encode(text) for text in strings], out=file)
+    app("train", "traces", PROGRAM, "--traces", str(file), *words, "--out", str(tmp_path / "two"))
+    assert RunFolder(tmp_path / "two").rows() == RunFolder(tmp_path / "run").rows()
+    assert "as the program" not in capsys.readouterr().out
+
+
+def test_traces_that_cannot_be_learnt_from(app, tmp_path):
+    file, other = tmp_path / "traces.parquet", es.zoo.load("parity-sum-modulo")
+    es.record_traces(other.program, [other.encode("1")], max_layers=1, out=file)
+    out = ["--out", str(tmp_path / "run")]
+    with pytest.raises(es.FileError, match="are of another program; record them again"):
+        app("train", "traces", PROGRAM, "--traces", str(file), *out)
+    with pytest.raises(es.DataError, match="either --traces or inputs"):
+        app("train", "traces", PROGRAM, "101", "--traces", str(file), *out)
+    with pytest.raises(es.ProgramError, match="place 1 of '121' holds '2'"):
+        app("train", "traces", PROGRAM, "121", *out)
+    assert not (tmp_path / "run").exists()
+
+
+def test_readable_parity_and_scan_are_trained(app, tmp_path, capsys):
+    small = [word for word in TINY if not word.startswith("shape.")]
+    read = with_settings(*small, "width=8", "hidden=8", "heads=2", "head_width=4")
+    app(
+        "train",
+        "readable",
+        PROGRAM,
+        "1",
+        "10",
+        "--steps",
+        "10",
+        *read,
+        "--out",
+        str(tmp_path / "a"),
+    )
+    words = ["--layers", "1", "--shared", "--positions", "absolute"]
+    strings = with_settings(*TINY, "train.per_count=3", "test.per_count=3")
+    parity = ["train", "parity", "--length", "3", *words, *strings, "--out", str(tmp_path / "b")]
+    app(*parity, "--steps", "10")
+    commands = [*with_settings(*TINY, "tests=5"), "--split", "upto:1,2", "--split", "upto:2,3"]
+    kept = ["--steps", "10", "--seeds", "2", "--out", str(tmp_path / "c")]
+    app("train", "scan", *words, *commands, *kept)
+    shown = capsys.readouterr().out
+    assert [name in shown for name in ("read", "many_ones", "train_accuracy")] == [True] * 3
+    config = RunFolder(tmp_path / "b").manifest()["config"]
+    assert (config["train"]["longest"], config["test"]["longest"]) == (3, 6)
+    assert config["shape"]["shared"]
+    rows = RunFolder(tmp_path / "c").rows()
+    members = [(row["split"], row["seed"]) for row in rows[-4:]]
+    assert members == [(split, seed) for split in ("upto:1,2", "upto:2,3") for seed in (0, 1)]
+    with pytest.raises(es.ConfigError, match=r"holds another run: recipe.steps 10 -> 20"):
+        app(*parity, "--steps", "20")
+
+
+def test_ctrl_c_from_the_shell(tmp_path):
+    """The run is saved, and the exit status is that of an interrupt."""
+    out = tmp_path / "run"
+    words = ["train", "parity", "--length", "2", "--steps", "1000000", "--set", "recipe.measures=1"]
+    code = (
+        f"import sys; from espalier.cli import app; sys.exit(app({words + with_settings(*TINY)!r} "
+    )
+    code += f"+ ['--out', {str(out)!r}, '--device', 'cpu']))"
+    run = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    while not (out / "manifest.json").exists() and run.poll() is None:
+        time.sleep(0.1)
+    time.sleep(1)
+    os.kill(run.pid, signal.SIGINT)
+    told = run.communicate(timeout=60)[1]
+    assert run.returncode == 130
+    assert "the same command goes on from there" in told
+    assert RunFolder(out).manifest()["status"] == "interrupted"
+    assert (out / "resume.safetensors").exists()
+
+
+def test_the_verbs_load_without_torch():
+    code = "import sys, espalier.cli; assert 'torch' not in sys.modules, 'torch was imported'"
+    subprocess.run([sys.executable, "-c", code], check=True)
