@@ -49,6 +49,24 @@ def test_parts_sum_to_the_models_own_state(lm, given_, allocation):
     seen, _ = lm.read(torch.tensor([tokens]))
     assert_close(parts.hidden, seen[0].detach(), rtol=0, atol=1e-12)
     assert_close(parts.relevant + parts.irrelevant, parts.hidden, rtol=0, atol=1e-12)
+    assert parts.error * least_share(parts) < 1e-12
+
+
+def least_share(parts):
+    """How small the state gets beside its parts: where they cancel, digits are lost with them."""
+    halves = parts.logits("relevant").norm(dim=-1) + parts.logits("irrelevant").norm(dim=-1)
+    return float((parts.logits("hidden").norm(dim=-1) / halves).min())
+
+
+def test_a_gate_that_is_all_but_closed_keeps_its_digits():
+    lm = random_model(hidden=1)
+    with torch.no_grad():
+        for weights in (lm.encoder.weight, lm.rnn.weight_hh_l0, lm.rnn.bias_hh_l0):
+            weights.fill_(1.0)
+        lm.rnn.weight_ih_l0.copy_(torch.tensor([-32.0, -32.0, 1.0, 1.0]).unsqueeze(1))
+        lm.rnn.bias_ih_l0.fill_(1.0)
+    parts = es.decompose(lm, [1, 2, 3], focus=[0, 1])
+    assert parts.hidden.abs().max() < 1e-12
     assert parts.error < 1e-12
 
 

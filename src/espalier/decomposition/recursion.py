@@ -94,13 +94,13 @@ def _through(
     recurrent, bias = layer.from_hidden.mT.contiguous(), layer.bias.unsqueeze(-2)
     units = recurrent.shape[-2]
     hidden = both.new_zeros(*both.shape[:-2], units)
-    cell = Split(hidden[0].clone(), hidden[0].clone(), both.new_zeros(()))
+    cell = hidden.clone()
     if state is not None:
-        hidden[1], cell = state[0], cell._replace(irrelevant=state[1])
+        hidden[1], cell[1] = state
     found = []
     for now, where in zip(projected.unbind(-2), here.unbind(-2), strict=True):
         gates = now + hidden @ recurrent
-        cell, hidden = _step(gates, bias, cell, terms=terms, here=where)
+        cell, hidden = _step(gates, bias, Split.halves(*cell), terms=terms, here=where)
         found.append(hidden)
     return torch.stack(found, dim=-2)
 
@@ -112,7 +112,7 @@ def _step(
     *,
     terms: Terms,
     here: Float[Tensor, "*M B 1"],
-) -> tuple[Split, Float[Tensor, "2 *M B H"]]:
+) -> tuple[Float[Tensor, "2 *M B H"], Float[Tensor, "2 *M B H"]]:
     """Both parts of cell and hidden state after a step; `gates` holds A and B, `bias` C."""
     (a_i, a_f, a_g, a_o), (b_i, b_f, b_g, b_o) = (part.chunk(4, dim=-1) for part in gates)
     c_i, c_f, c_g, c_o = bias.chunk(4, dim=-1)
@@ -123,12 +123,12 @@ def _step(
     nowhere = biases["never"]
     written = split_product(i, g, terms.interactions, biases[terms.bias_bias])
     kept = split_product(f, cell, terms.interactions, nowhere)
-    cell = Split(*(w + k for w, k in zip(written, kept, strict=True)))
-    squashed = terms.share(torch.tanh, cell.relevant, cell.irrelevant, cell.bias)
+    now = torch.stack([w + k for w, k in zip(written, kept, strict=True)])
+    squashed = terms.share(torch.tanh, now[0], now[1], now.new_zeros(()))
     if terms.split_output:
         o = terms.share(torch.sigmoid, a_o, b_o, c_o)
         shown = split_product(o, squashed, terms.interactions, nowhere)
     else:
         whole = torch.sigmoid(a_o + b_o + c_o)
-        shown = Split(*(whole * part for part in squashed))
-    return cell, torch.stack([shown.relevant, shown.irrelevant])
+        shown = whole * squashed.relevant, whole * squashed.irrelevant
+    return now, torch.stack(shown)

@@ -15,16 +15,21 @@ Squash = Callable[[Tensor], Tensor]
 
 
 class Split(NamedTuple):
-    """A quantity in three parts."""
+    """A quantity in three parts, and what they sum to.
+
+    The whole stands by itself where it is known: of a gate that is all but closed, as a sum of
+    parts, rounding would leave nothing.
+    """
 
     relevant: Tensor
     irrelevant: Tensor
     bias: Tensor
+    whole: Tensor
 
-    @property
-    def whole(self) -> Tensor:
-        """What the parts sum to."""
-        return self.relevant + self.irrelevant + self.bias
+    @classmethod
+    def halves(cls, relevant: Tensor, irrelevant: Tensor) -> Split:
+        """A quantity that has no bias part."""
+        return cls(relevant, irrelevant, relevant.new_zeros(()), relevant + irrelevant)
 
 
 ShareRule = Callable[[Squash, Tensor, Tensor, Tensor], Split]
@@ -36,7 +41,7 @@ def bias_first(squash: Squash, a: Tensor, b: Tensor, c: Tensor) -> Split:
     with_a, with_b = squash(a + c), squash(b + c)
     relevant = ((with_a - base) + (whole - with_b)) / 2
     irrelevant = ((with_b - base) + (whole - with_a)) / 2
-    return Split(relevant, irrelevant, base.expand_as(whole))
+    return Split(relevant, irrelevant, base.expand_as(whole), whole)
 
 
 def as_printed(squash: Squash, a: Tensor, b: Tensor, c: Tensor) -> Split:
@@ -51,11 +56,14 @@ def as_printed(squash: Squash, a: Tensor, b: Tensor, c: Tensor) -> Split:
         alone = squash(y)
         return ((alone - zero) + (whole - alone)) / 2
 
-    return Split(share(a), share(b), share(c.expand_as(whole)))
+    parts = share(a), share(b), share(c.expand_as(whole))
+    return Split(*parts, sum(parts[1:], parts[0]))
 
 
-def split_product(x: Split, y: Split, interactions: frozenset[str], both_biases: Tensor) -> Split:
-    """The product of two split quantities, in two parts: its bias part is zero.
+def split_product(
+    x: Split, y: Split, interactions: frozenset[str], both_biases: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The product of two split quantities: its relevant part, and the rest.
 
     `interactions` names which products of unlike parts are relevant; what is not named is
     irrelevant. `both_biases` is 1 where the product of the two biases is relevant, else 0.
@@ -67,4 +75,4 @@ def split_product(x: Split, y: Split, interactions: frozenset[str], both_biases:
         relevant = relevant + x.relevant * y.bias + x.bias * y.relevant
     if "rel-irrel" in interactions:
         relevant = relevant + x.relevant * y.irrelevant + x.irrelevant * y.relevant
-    return Split(relevant, x.whole * y.whole - relevant, x.bias.new_zeros(()))
+    return relevant, x.whole * y.whole - relevant
