@@ -1,3 +1,4 @@
+import sys
 from itertools import chain, combinations
 from math import factorial
 
@@ -93,6 +94,28 @@ def test_an_estimate_keeps_to_its_budget_and_its_seed():
     assert exact.passes > one.passes
 
 
+METHODS = [Occlusion(), InputHessian(), ShapleyInteraction()]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+def test_what_is_held_at_once_changes_nothing(method, monkeypatch):
+    pytest.importorskip("shapiq", reason="the baselines extra is not installed")
+    lm, tokens = random_model(layers=2), [1, 2, 3, 4, 5]
+    wanted = es.interaction_baseline(lm, tokens, method=method)
+    monkeypatch.setattr(sys.modules["espalier.decomposition.decompose"], "AT_ONCE", 1000)
+    found = es.interaction_baseline(lm, tokens, method=method)
+    np.testing.assert_allclose(found.values, wanted.values, rtol=1e-12)
+    assert found.passes == wanted.passes
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+def test_one_word_has_no_pairs(method):
+    found = es.interaction_baseline(random_model(), [1], method=method)
+    assert found.values.shape == (1, 1)
+    assert np.isnan(found.values).all()
+    assert found.undefined == 0
+
+
 @pytest.mark.parametrize("method", [Occlusion(), InputHessian()])
 def test_they_share_the_interface_of_interdependence(method):
     lm = random_model(layers=2)
@@ -108,6 +131,8 @@ def test_they_share_the_interface_of_interdependence(method):
 def test_refusals_name_the_culprit(monkeypatch):
     with pytest.raises(ConfigError, match="budget is 3"):
         ShapleyInteraction(budget=3)
-    monkeypatch.setitem(__import__("sys").modules, "shapiq", None)
+    with pytest.raises(ConfigError, match=r"method is 'occlusion'; give Occlusion\(\)"):
+        es.interaction_baseline(random_model(), [1, 2], method="occlusion")
+    monkeypatch.setitem(sys.modules, "shapiq", None)
     with pytest.raises(ConfigError, match=r"espalier\[baselines\]"):
         es.interaction_baseline(random_model(), [1, 2], method=ShapleyInteraction())

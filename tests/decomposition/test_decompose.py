@@ -167,6 +167,22 @@ def test_words_numbers_and_the_unknown():
     assert es.decompose(lm, torch.tensor([1, 0, 3]), focus=[1]).words == ("the", "<unk>", "sat")
 
 
+def test_a_state_must_fit():
+    lm = random_model(layers=2)
+    good = lm.initial_state(1)
+    whole = es.decompose(lm, [1, 2], focus=[0], state=good)
+    assert_close(whole.relevant, es.decompose(lm, [1, 2], focus=[0]).relevant)
+    with pytest.raises(DataError, match=r"hidden state has shape \(2, 1, 6\).* are \(2, 2, 6\)"):
+        es.decompose_many(lm, [[1], [2]], focus=[[0], [0]], state=good)
+    for shape in ((2, 2, 6), (3, 1, 6), (2, 1, 5)):
+        with pytest.raises(DataError, match="cell state has shape"):
+            es.decompose(lm, [1, 2], focus=[0], state=(good[0], torch.zeros(shape)))
+    with pytest.raises(DataError, match="state is a Tensor"):
+        es.decompose(lm, [1, 2], focus=[0], state=good[0])
+    with pytest.raises(DataError, match="hidden state has NaN"):
+        es.decompose(lm, [1, 2], focus=[0], state=(good[0] + torch.nan, good[1]))
+
+
 def test_refusals_name_the_culprit():
     lm = random_model()
     with pytest.raises(DataError, match="focus is empty"):
@@ -177,10 +193,25 @@ def test_refusals_name_the_culprit():
         es.decompose(lm, [1, 2], focus=[-1])
     with pytest.raises(DataError, match="must be a list of places"):
         es.decompose(lm, [1, 2], focus="cat")
+    for mask in ([False, True], torch.tensor([False, True])):
+        with pytest.raises(DataError, match="must be a list of places"):
+            es.decompose(lm, [1, 2], focus=mask)
     with pytest.raises(DataError, match="sentence is empty"):
         es.decompose(lm, [], focus=[0])
     with pytest.raises(DataError, match="2 axes"):
         es.decompose(lm, torch.ones(1, 2, dtype=torch.long), focus=[0])
+    for tokens in (5, None, b"the cat"):
+        with pytest.raises(DataError, match="must be a string, or a list of words or numbers"):
+            es.decompose(lm, tokens, focus=[0])
+    for tokens in ([1.5], torch.tensor([1.7]), [None], [[1]]):
+        with pytest.raises(ModelError, match="neither a word nor a whole number"):
+            es.decompose(lm, tokens, focus=[0])
+    with pytest.raises(ConfigError, match=r"allocation is 'papers'; give Papers\(\)"):
+        es.decompose(lm, [1, 2], focus=[0], allocation="papers")
+    with pytest.raises(ConfigError, match="no part 'relevent'; did you mean 'relevant'"):
+        es.decompose(lm, [1, 2], focus=[0]).logits("relevent")
+    with pytest.raises(ModelError, match=r"weights are torch.float16.*model\.float\(\)"):
+        es.decompose(random_model(dtype=torch.float16), [1, 2], focus=[0])
     with pytest.raises(DataError, match="1 sentences, but 2 focus sets"):
         es.decompose_many(lm, [[1, 2]], focus=[[0], [1]])
     with pytest.raises(ModelError, match="GRU cannot be decomposed"):

@@ -73,6 +73,14 @@ def test_nothing_contributed_together_is_undefined_and_counted():
     assert es.interdependence(random_model(), [1, 2], a=[0], b=[1]).undefined == 0
 
 
+def test_the_decompositions_behind_a_number_come_with_it():
+    found = es.interdependence(random_model(), "the zebra sat on", a=[0], b=[2])
+    assert [parts.focus for parts in found.parts] == [(0,), (2,), (0, 2)]
+    assert found.parts[0].words == ("the", "zebra", "sat")
+    assert found.error == max(parts.error for parts in found.parts)
+    assert 0 <= found.error < 1e-12
+
+
 def test_unknown_words_are_counted():
     found = es.interdependence(random_model(), "the zebra sat", a=[0], b=[1])
     assert found.unknown == 1
@@ -92,5 +100,12 @@ def test_refusals_name_the_culprit():
         es.interdependence(lm, [1, 2, 3], a=[0], b=[2], at=1)
     with pytest.raises(DataError, match="step 3 is outside the sentence"):
         es.interdependence(lm, [1, 2, 3], a=[0], b=[2], at=3)
+    for at in ("2", 2.0, True):
+        with pytest.raises(DataError, match=f"at is {at!r}; it must be the place of a word"):
+            es.interdependence(lm, [1, 2, 3], a=[0], b=[1], at=at)
+    with pytest.raises(DataError, match="at without a and b"):
+        es.interdependence(lm, [1, 2, 3], at=1)
+    with pytest.raises(DataError, match="b and at without a:"):
+        es.interdependence(lm, [1, 2, 3], b=[0], at=1)
     with pytest.raises(ConfigError, match="no space 'logit'; did you mean 'logits'"):
         es.interdependence(lm, [1, 2, 3], a=[0], b=[2], space="logit")

@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -115,7 +117,15 @@ def test_a_pair_has_its_vectors():
     assert float(one) == pytest.approx(pairs.values[1, 4], rel=1e-10)
     assert one.interaction.shape == one.joint.shape == (6,)
     assert one.at == 4
-    assert pairs.error < 1e-12
+
+
+def test_the_error_is_of_the_worst_word_however_many_are_held_at_once(monkeypatch):
+    lm, tokens = random_model(), [1, 2, 3, 4, 5, 6]
+    worst = max(es.decompose(lm, tokens, focus=[place]).error for place in range(6))
+    assert 0 < worst < 1e-12
+    assert es.interdependence(lm, tokens).error == pytest.approx(worst, rel=0.5)
+    monkeypatch.setattr(sys.modules["espalier.decomposition.decompose"], "AT_ONCE", 1)
+    assert es.interdependence(lm, tokens).error == worst
 
 
 def test_undefined_pairs_are_counted_without_a_warning():

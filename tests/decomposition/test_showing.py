@@ -74,7 +74,7 @@ def test_figures_are_written_by_suffix(tmp_path, pairs, parts):
     for result in (pairs, parts):
         result.save(tmp_path / "figure.png")
         assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-        with pytest.raises(FileError, match=r"'\.doc'"):
+        with pytest.raises(FileError, match=r"'\.doc'.*use one of \.csv.*\.png.*\.html"):
             result.save(tmp_path / "figure.doc")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["figure.png"]
 

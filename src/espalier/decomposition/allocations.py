@@ -83,7 +83,7 @@ class Terms:
 
 def terms_of(allocation: Allocation) -> Terms:
     """The allocation in the propagation's terms."""
-    match allocation:
+    match _checked(allocation):
         case Papers():
             return Terms(bias_first, USUAL, "focus", split_output=False)
         case AsPrinted():
@@ -92,3 +92,11 @@ def terms_of(allocation: Allocation) -> Terms:
             return Terms(bias_first, USUAL, "never", split_output=False)
         case Generalised(interactions, bias_bias, split_output):
             return Terms(bias_first, interactions, bias_bias, split_output)
+
+
+def _checked(given: object) -> Allocation:
+    if not isinstance(given, Allocation):
+        raise ConfigError(
+            f"allocation is {given!r}; give Papers(), AsPrinted(), Murdoch() or Generalised(...)"
+        )
+    return given

@@ -7,7 +7,7 @@ taken away by setting its embedding to zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +63,6 @@ class ShapleyInteraction:
 
 
 Method = Occlusion | InputHessian | ShapleyInteraction
-Run = Callable[[Bool[Tensor, "B N"]], Float[Tensor, "B N H"]]
 
 
 @torch.no_grad()
@@ -74,6 +73,7 @@ def interaction_baseline(
     model, space = check_model(model), check_space(space)
     sentence = read_sentence(model, tokens)
     inputs = model.encoder(torch.tensor([sentence.ids], device=model.encoder.weight.device))[0]
+    method = _checked(method)
     match method:
         case Occlusion():
             name, (values, passes) = "occlusion interaction", _occlude(model, inputs, space)
@@ -86,35 +86,47 @@ def interaction_baseline(
     )
 
 
+def _checked(given: object) -> Method:
+    if not isinstance(given, Method):
+        raise ConfigError(
+            f"method is {given!r}; give Occlusion(), InputHessian() or ShapleyInteraction()"
+        )
+    return given
+
+
 def read_masked(
     model: LanguageModel, inputs: Float[Tensor, "N D"], kept: Bool[Tensor, "B N"]
-) -> Float[Tensor, "B N H"]:
-    """Hidden states of the sentence with only the words that each row keeps."""
-    found = []
+) -> Iterator[tuple[list[int], Float[Tensor, "some N H"]]]:
+    """Hidden states of the sentence with only the words that each row keeps, some rows at a time.
+
+    Rows come in their order.
+    """
     for some in batches([len(inputs)] * len(kept), model.shape.hidden):
         duals = (kept[some].unsqueeze(-1) * inputs).unsqueeze(0)
-        found.append(second_order(model, duals)[0])
-    return torch.cat(found)
+        yield some, second_order(model, duals)[0]
 
 
 def _occlude(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Array, int]:
     count = len(inputs)
     left, right = (torch.from_numpy(x) for x in np.triu_indices(count, 1))
-    kept = torch.ones(1 + count + len(left), count, dtype=torch.bool, device=inputs.device)
-    kept[torch.arange(1, count + 1), torch.arange(count)] = False
-    pairs = torch.arange(count + 1, len(kept))
-    kept[pairs, left] = kept[pairs, right] = False
-    states = read_masked(model, inputs, kept)
-    whole, without_both = states[0, right], states[pairs, right]
-    joint = whole - without_both
+    at_most_one = torch.ones(1 + count, count, dtype=torch.bool, device=inputs.device)
+    at_most_one[1:].fill_diagonal_(False)
+    states = torch.cat([found for _, found in read_masked(model, inputs, at_most_one)])
+    both = at_most_one[1 + left] & at_most_one[1 + right]
+    read = [  # of every pair only what is asked for: all steps of all pairs are too much to hold
+        found[torch.arange(len(some)), right[some]]
+        for some, found in read_masked(model, inputs, both)
+    ]
+    whole, passes = states[0, right], len(at_most_one) + len(both)
+    joint = whole - torch.cat([*read, whole[:0]])
     apart = joint - (whole - states[1 + left, right]) - (whole - states[1 + right, right])
-    return _matrix(model, joint, -apart, space, count), len(kept)
+    return _matrix(model, joint, -apart, space, count), passes
 
 
 def _differentiate(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Array, int]:
     count = len(inputs)
     left, right = (torch.from_numpy(x) for x in np.triu_indices(count, 1))
-    found = []
+    found = [inputs.new_zeros(4, 0, model.shape.hidden)]
     for some in batches([count] * len(left), 4 * model.shape.hidden):
         rows, steps = torch.arange(len(some)), right[some]
         duals = inputs.new_zeros(4, len(some), *inputs.shape)
@@ -168,7 +180,8 @@ class _Game:
 
     def _read(self, kept: Tensor) -> Tensor:
         self.runs += len(kept)
-        last = read_masked(self._model, self._inputs, kept)[:, -1]
+        read = read_masked(self._model, self._inputs, kept)
+        last = torch.cat([found[:, -1] for _, found in read])
         return in_space(last, self._model, self._space)
 
 

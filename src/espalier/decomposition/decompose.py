@@ -10,7 +10,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation, Papers
-from espalier.decomposition.inputs import Words, check_model, mark, pad, read_sentence, read_set
+from espalier.decomposition.inputs import (
+    Words,
+    check_model,
+    mark,
+    pad,
+    read_sentence,
+    read_set,
+    read_state,
+)
 from espalier.decomposition.parts import Parts
 from espalier.decomposition.recursion import layers_of, propagate
 from espalier.errors import DataError
@@ -54,6 +62,7 @@ def decompose_many(
         )
     read = [read_sentence(model, tokens) for tokens in sentences]
     sets = [read_set(places, len(one), "focus") for places, one in zip(focus, read, strict=True)]
+    state = None if state is None else read_state(model, state, len(read))
     found: dict[int, Parts] = {}
     for rows in batches([len(one) for one in read], model.shape.hidden):
         tokens = pad(model, [read[row] for row in rows])

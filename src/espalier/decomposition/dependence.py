@@ -14,16 +14,17 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation, Papers
+from espalier.decomposition.decompose import decompose_many
 from espalier.decomposition.inputs import (
     Words,
+    as_tokens,
     check_disjoint,
     check_model,
-    mark,
-    pad,
     read_sentence,
     read_set,
     read_step,
 )
+from espalier.decomposition.parts import Parts
 from espalier.decomposition.recursion import layers_of, propagate
 from espalier.errors import ConfigError, nearest
 from espalier.nets.lstm import LanguageModel, State
@@ -35,7 +36,8 @@ class Dependence(float):
     """DI of two sets of words: a number that knows what it was made of. NaN: undefined.
 
     `joint` is what both sets contribute together, `interaction` by how much that is not the sum of
-    what each contributes; both are vectors of the space asked for.
+    what each contributes; both are vectors of the space asked for. `parts` are the decompositions
+    that it was made of: of a, of b and of both.
     """
 
     words: tuple[str, ...]
@@ -46,6 +48,12 @@ class Dependence(float):
     joint: Tensor
     interaction: Tensor
     unknown: int
+    parts: tuple[Parts, Parts, Parts]
+
+    @property
+    def error(self) -> float:
+        """How far the parts of a, of b and of both are from summing to the state, at the logits."""
+        return max(one.error for one in self.parts)
 
     @property
     def undefined(self) -> int:
@@ -85,17 +93,18 @@ def depend(
 ) -> Dependence:
     """DI of any two disjoint sets of words, read after step `at`: their last word by default."""
     model, space = check_model(model), check_space(space)
+    tokens = as_tokens(tokens)
     sentence = read_sentence(model, tokens)
     first, second = (read_set(s, len(sentence), n) for s, n in zip((a, b), "ab", strict=True))
     check_disjoint(first, second)
     step = read_step(at, first + second, len(sentence))
-    rows = pad(model, [sentence])
-    marked = [mark([some], rows.shape, rows.device) for some in (first, second)]
-    when = torch.tensor([step], device=rows.device)
-    found = interact_batch(model, rows, (marked[0], marked[1]), at=when, allocation=allocation)
+    read, sets = tokens[: step + 1], (first, second, first + second)
+    one, other, both = decompose_many(model, [read] * 3, focus=sets, allocation=allocation)
+    joint = both.relevant[-1:]
+    found = Interactions(joint, joint - (one.relevant[-1:] + other.relevant[-1:]))
     result = Dependence(found.ratios(model, space))
     result.words, result.a, result.b, result.at = sentence.words, first, second, step
-    result.space, result.unknown = space, sentence.unknown
+    result.space, result.unknown, result.parts = space, sentence.unknown, (one, other, both)
     result.joint, result.interaction = (in_space(part[0], model, space) for part in found)
     return result
 

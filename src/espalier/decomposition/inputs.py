@@ -11,8 +11,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from espalier.errors import DataError, ModelError
-from espalier.nets.lstm import LanguageModel
-from espalier.nets.vocabulary import Encoded
+from espalier.nets.lstm import LanguageModel, State
+from espalier.nets.vocabulary import Encoded, number_of
 
 Words = str | Sequence[str | int] | Tensor
 
@@ -30,11 +30,17 @@ class Sentence:
 
 
 def check_model(model: object) -> LanguageModel:
-    """The model, if it is an LSTM language model whose weights are all finite."""
+    """The model, if it is an LSTM language model in float32 or float64, all weights finite."""
     if not isinstance(model, LanguageModel):
         raise ModelError(
             f"a {type(model).__name__} cannot be decomposed: an LSTM language model is needed; "
             f"es.load_language_model makes one of a checkpoint, a module or a state dict"
+        )
+    dtype = model.encoder.weight.dtype
+    if dtype not in (torch.float32, torch.float64):
+        raise ModelError(
+            f"the model's weights are {dtype}; decompositions are in float32 or float64: give "
+            f"model.float() or model.double()"
         )
     for name, weights in model.named_parameters():
         # A sum is finite only if every weight is, and is the fastest thing to ask for.
@@ -64,15 +70,27 @@ def as_tokens(tokens: Words) -> Sequence[str | int]:
     if isinstance(tokens, Tensor):
         if tokens.ndim != 1:
             raise DataError(f"tokens have {tokens.ndim} axes; one sentence has one: its words")
-        return [int(token) for token in tokens.tolist()]
-    return tokens if isinstance(tokens, list | tuple) else list(tokens)
+        found: list[str | int] = tokens.tolist()
+        return found
+    if isinstance(tokens, list | tuple):
+        return tokens
+    return _listed(tokens)
+
+
+def _listed(tokens: object) -> list[str | int]:
+    if isinstance(tokens, bytes) or not isinstance(tokens, Iterable):
+        raise DataError(
+            f"the sentence is {tokens!r}; it must be a string, or a list of words or numbers"
+        )
+    return list(tokens)
 
 
 def encode(model: LanguageModel, tokens: Sequence[str | int]) -> Encoded:
     """The numbers of words or of numbers already, and how many words were not known."""
+    tokens = [token if isinstance(token, str) else number_of(token) for token in tokens]
     if model.vocabulary is not None:
         return model.vocabulary.encode(tokens)
-    ids = [-1 if isinstance(token, str) else operator.index(token) for token in tokens]
+    ids = [-1 if isinstance(token, str) else token for token in tokens]
     if min(ids) < 0 or max(ids) >= model.shape.vocabulary_size:
         model.encode(tokens)  # which says what is wrong with them
     return Encoded(tuple(ids), 0)
@@ -81,7 +99,7 @@ def encode(model: LanguageModel, tokens: Sequence[str | int]) -> Encoded:
 def read_set(places: Iterable[int], length: int, name: str) -> tuple[int, ...]:
     """Places of words, in order and each once."""
     try:
-        found = sorted({operator.index(place) for place in places})
+        found = sorted({_whole(place) for place in places})
     except TypeError as error:
         raise DataError(
             f"{name} is {places!r}; it must be a list of places of words, as in {name}=[0, 2]"
@@ -94,6 +112,13 @@ def read_set(places: Iterable[int], length: int, name: str) -> tuple[int, ...]:
             f"{name} names word {outside[0]}, which is outside the sentence: it has 0..{length - 1}"
         )
     return tuple(found)
+
+
+def _whole(place: object) -> int:
+    """The number; truth values are none, or a mask would be taken for places 0 and 1."""
+    if isinstance(place, bool) or (isinstance(place, Tensor) and place.dtype == torch.bool):
+        raise TypeError(f"{place!r} is a truth value")
+    return operator.index(place)  # type: ignore[arg-type]
 
 
 def check_disjoint(a: Sequence[int], b: Sequence[int]) -> None:
@@ -111,7 +136,10 @@ def read_step(at: int | None, covered: Sequence[int], length: int) -> int:
     last = max(covered)
     if at is None:
         return last
-    step = operator.index(at)
+    try:
+        step = _whole(at)
+    except TypeError as error:
+        raise DataError(f"at is {at!r}; it must be the place of a word, as in at=2") from error
     if not 0 <= step < length:
         raise DataError(f"step {step} is outside the sentence: it has 0..{length - 1}")
     if step < last:
@@ -120,6 +148,27 @@ def read_step(at: int | None, covered: Sequence[int], length: int) -> int:
             f"or later"
         )
     return step
+
+
+def read_state(model: LanguageModel, state: State, rows: int) -> State:
+    """The state to go on from, if it has a row for each sentence and is of the model's shape."""
+    like = model.encoder.weight
+    wanted = (model.shape.layers, rows, model.shape.hidden)
+    parts = tuple(state) if isinstance(state, tuple | list) else ()
+    if len(parts) != 2 or not all(isinstance(part, Tensor) for part in parts):
+        raise DataError(
+            f"state is a {type(state).__name__}; it must be a hidden and a cell state, as the "
+            f"model returns them"
+        )
+    for name, part in zip(("hidden", "cell"), parts, strict=True):
+        if part.shape != wanted:
+            raise DataError(
+                f"the {name} state has shape {tuple(part.shape)}; (layers, sentences, units) are "
+                f"{wanted}"
+            )
+        if not part.isfinite().all():
+            raise DataError(f"the {name} state has NaN or infinite numbers; give another")
+    return parts[0].detach().to(like), parts[1].detach().to(like)
 
 
 def pad(model: LanguageModel, sentences: Sequence[Sentence]) -> Int[Tensor, "B N"]:

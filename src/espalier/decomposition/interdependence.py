@@ -68,10 +68,12 @@ def interdependence(
     if a is not None and b is not None:
         return depend(model, tokens, a=a, b=b, at=at, space=space, allocation=allocation)
     if a is not None or b is not None or at is not None:
-        given = [name for name, value in (("a", a), ("b", b), ("at", at)) if value is not None]
+        asked = {"a": a, "b": b, "at": at}
+        given = " and ".join(name for name, value in asked.items() if value is not None)
+        missing = " and ".join(name for name in "ab" if asked[name] is None)
         raise DataError(
-            f"{' and '.join(given)} without {'b' if a is not None else 'a'}: give two sets of "
-            f"words, a= and b=, or neither for every two words"
+            f"{given} without {missing}: give two sets of words, a= and b=, or neither for every "
+            f"two words"
         )
     model, space = check_model(model), check_space(space)
     sentence = read_sentence(model, tokens)

@@ -12,7 +12,7 @@ import numpy as np
 
 from espalier.data.treebank import Parsed
 from espalier.decomposition.allocations import Allocation
-from espalier.decomposition.decompose import decompose_many
+from espalier.decomposition.decompose import batches, decompose_many
 from espalier.decomposition.dependence import Dependence, Space, depend
 from espalier.decomposition.saving import save
 from espalier.errors import DataError
@@ -111,12 +111,17 @@ class Pairs(PairMatrix):
     @cached_property
     def error(self) -> float:
         """How far the parts of any word alone are from summing to the state, at the logits."""
-        count = len(self.words)
-        focus = [[place] for place in range(count)]
-        parts = decompose_many(
-            self.model, [self.ids] * count, focus=focus, allocation=self.allocation
-        )
-        return max(one.error for one in parts)
+        worst, count = 0.0, len(self.words)
+        # Some words at a time: the states of a long sentence for each of its words are too many.
+        for some in batches([count] * count, self.model.shape.hidden):
+            parts = decompose_many(
+                self.model,
+                [self.ids] * len(some),
+                focus=[[place] for place in some],
+                allocation=self.allocation,
+            )
+            worst = max(worst, *(one.error for one in parts))
+        return worst
 
     def interaction(self, left: int, right: int) -> Dependence:
         """One pair with its vectors: the joint contribution, and the part that is no sum."""

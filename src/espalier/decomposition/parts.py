@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation
 from espalier.decomposition.saving import save
+from espalier.errors import ConfigError, nearest
 from espalier.nets.lstm import LanguageModel
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Parts:
     @torch.no_grad()
     def logits(self, part: Part = "relevant") -> Float[Tensor, "N V"]:
         """What a part contributes to the logits; the decoder's bias belongs to neither part."""
+        if part not in get_args(Part):
+            raise ConfigError(f"there is no part {part!r}; {nearest(part, get_args(Part))}")
         chosen: Tensor = getattr(self, part)
         return chosen @ self.model.decoder.weight.T
 

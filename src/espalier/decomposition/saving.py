@@ -7,7 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from espalier.storage import write_frame, write_text
+from espalier.errors import FileError
+from espalier.storage import FRAME_SUFFIXES, write_frame, write_text
 
 if TYPE_CHECKING:
     import pandas
@@ -35,5 +36,10 @@ def save(result: Shown, path: str | os.PathLike[str]) -> None:
         case ".png" | ".svg" | ".pdf":
             # Figures are drawn a room above this one, so they are fetched when asked for.
             import_module("espalier.plots").save_figure(result.plot(), path)
-        case _:
+        case suffix if suffix in FRAME_SUFFIXES:
             write_frame(path, result.to_frame())
+        case suffix:
+            raise FileError(
+                f"cannot save as {suffix or 'a file without suffix'!r} ({path}); use one of "
+                f"{', '.join((*FRAME_SUFFIXES, '.png', '.svg', '.pdf', '.html'))}"
+            )

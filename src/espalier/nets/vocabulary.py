@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,16 @@ from functools import cached_property
 from espalier.errors import ModelError, nearest
 
 UNKNOWN = "<unk>"
+
+
+def number_of(token: object) -> int:
+    """A token that is a number already; what is neither that nor a word is refused."""
+    try:
+        return operator.index(token)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise ModelError(
+            f"token {token!r} is neither a word nor a whole number; give one or the other"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,7 @@ class Vocabulary:
                 unknown += not known
                 ids.append(self.index[token] if known else self._unknown(token))
             else:
-                ids.append(self._checked(int(token)))
+                ids.append(self._checked(number_of(token)))
         return Encoded(tuple(ids), unknown)
 
     def decode(self, ids: Sequence[int]) -> list[str]:
