@@ -84,7 +84,7 @@ class ScanRun:
         told, symbols = (self.shape.vocabulary, self.shape.outputs), len(SYMBOLS)
         if told != (symbols, symbols):
             raise ConfigError(
-                f"shape's vocabulary and outputs are {told}; SCAN has {symbols} symbols on each side"
+                f"shape's vocabulary and outputs are {told}; SCAN has {symbols} symbols, both ways"
             )
         if self.shape.positions == "absolute" and self.shape.longest < LONGEST:
             raise ConfigError(
