@@ -32,6 +32,8 @@ def inputs(texts):
 @given(cases(strict=True))
 def test_readings_are_the_traces(case: Case) -> None:
     program = case.program
+    if case.max_layers == 0:
+        return  # refused: there is nothing to read
     found = readings(program, case.batch, max_layers=case.max_layers)
     for row, tokens in enumerate(case.batch):
         run = reference.run_by_definition(program, tokens, max_layers=case.max_layers)
@@ -104,7 +106,9 @@ def test_a_model_stops_where_it_reads_that_all_is_done():
 
 
 def test_what_cannot_be_taught_is_refused():
-    with pytest.raises(es.DataError, match="at least one input"):
+    with pytest.raises(es.ProgramError, match="the training set is empty"):
         train_readable(ENTRY.program, [])
+    with pytest.raises(es.DataError, match="the program takes no layer; run it for one at least"):
+        train_readable(ENTRY.program, inputs(SHORT), max_layers=0)
     with pytest.raises(es.ConfigError, match=r"seeds are \[\]; give at least one"):
         train_readable(ENTRY.program, inputs(SHORT), seeds=())

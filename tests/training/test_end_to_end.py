@@ -140,6 +140,15 @@ def test_scan_members_learn_from_their_own_split():
         (lambda: parity_run(seeds=0), "seeds is 0; at least one model is needed"),
         (lambda: scan_run(splits=()), "give one of each at least"),
         (lambda: ScanRun(TransformerShape(22, 22)), "written by a decoder"),
+        (lambda: ScanRun(TransformerShape(22, 9, decoder=True)), r"are \(22, 9\); SCAN has 22 sym"),
+        (
+            lambda: ScanRun(
+                TransformerShape(22, 22, decoder=True, positions="absolute", longest=8)
+            ),
+            "longest is 8; SCAN's commands have up to 9 words",
+        ),
+        (lambda: scan_run(tests=0), "tests is 0; draw one example at least"),
+        (lambda: ParityRun(TransformerShape(2, 2)), r"need \(3, 2, False\)"),
         (
             lambda: ParityRun(TransformerShape(3, 2, positions="absolute", longest=40)),
             "strings of 40 bits need 41 positions",

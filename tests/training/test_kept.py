@@ -95,3 +95,15 @@ def test_a_run_of_another_kind_is_not_gone_on_with(kind):
     other = on_parity if train is not on_parity else on_scan
     with pytest.raises(es.ConfigError, match=r"holds another run: .*; give another folder"):
         other(out=whole, device="cpu")
+
+
+@pytest.mark.parametrize("train", [es.train_on_traces, es.train_readable])
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [([1, 0], "layer 1, input 1, position 0"), ([9], "input 1: position 0 holds token 9")],
+)
+def test_inputs_that_the_program_cannot_run_leave_no_folder(tmp_path, train, wrong, says):
+    """Without START the first position reads its left neighbour, and there is none."""
+    with pytest.raises(es.ProgramError, match=says):
+        train(ENTRY.program, [[2, 1], wrong], out=tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()

@@ -150,7 +150,7 @@ def readable(scale: Scale) -> tuple[Read, ...]:
         case "small":
             recipe = StepRecipe(1_500, 32, 3e-3, "adam", measures=3, precision="float32")
             settings = ReadableSettings(32, 64, 2, 16, recipe)
-            one = Read(settings=settings, train=ParityConfig(6, 20), seeds=2)
+            one = Read(settings=settings, train=ParityConfig(6, 100), seeds=2)
             one = replace(one, test=ParityConfig(12, 40, seed=1))
         case "smoke":
             recipe = StepRecipe(4, 8, 1e-3, "adam", measures=2, precision="float32")
@@ -167,8 +167,8 @@ def end_to_end(scale: Scale) -> tuple[ParityRun, ...]:
             run, depths = ParityRun(), (8, 40)
         case "small":
             shape = TransformerShape(TOKENS, 2, width=32, hidden=128, heads=4, head_width=8)
-            recipe = StepRecipe(2_000, 64, 2e-3, "adam", measures=4, precision="float32")
-            train, test = ParityConfig(6, 100), ParityConfig(12, 60, seed=1)
+            recipe = StepRecipe(1_600, 64, 1e-2, "adafactor", measures=4, precision="float32")
+            train, test = ParityConfig(6, 1_000), ParityConfig(12, 60, seed=1)
             run, depths = ParityRun(shape, train, test, recipe, seeds=2), (2, 4)
         case "smoke":
             shape = TransformerShape(TOKENS, 2, width=8, hidden=8, heads=2, head_width=4)
@@ -193,8 +193,8 @@ def translators(scale: Scale) -> tuple[ScanRun, ...]:
             shape = TransformerShape(
                 len(SYMBOLS), len(SYMBOLS), 32, 64, heads=4, head_width=8, decoder=True
             )
-            recipe = StepRecipe(1_500, 32, 2e-3, "adam", measures=3, precision="float32")
-            run = ScanRun(shape, ("upto:6,9",), recipe, seeds=1, tests=300)
+            recipe = StepRecipe(1_000, 64, 2e-3, "adam", measures=4, precision="float32")
+            run = ScanRun(shape, ("upto:4,6",), recipe, seeds=1, tests=300)
             depths = (1, 2, 4)
         case "smoke":
             shape = TransformerShape(

@@ -15,7 +15,7 @@ from espalier.errors import DataError
 from espalier.interpreter.batch import Column, State
 from espalier.interpreter.machine import Machine
 from espalier.language import Numerical, Program, Variable
-from espalier.language.program import check_batch, check_layers
+from espalier.learnability.assignments import training_set
 
 UNKNOWN = -1  # nothing is asked: null, padding, or a layer that the program did not take
 
@@ -54,10 +54,7 @@ def readings(
     program: Program, inputs: Iterable[Iterable[object]], *, max_layers: int | None = None
 ) -> Readings:
     """The value of every variable at every position and layer of every input."""
-    max_layers = check_layers(program, max_layers)
-    sequences = check_batch(program, inputs)
-    if not sequences:
-        raise DataError("traces need at least one input; found none")
+    sequences, max_layers = training_set(program, inputs, max_layers)
     seen: list[tuple[State, State]] = []
     machine = Machine(program)
     machine.run(
@@ -65,6 +62,10 @@ def readings(
         max_layers=max_layers,
         observe=lambda attended, after: seen.append((attended, after)),
     )
+    if not seen:
+        raise DataError(
+            "there is nothing to read: the program takes no layer; run it for one at least"
+        )
     width = max(map(len, sequences))
     shape = (len(sequences), len(seen), width)
     codes = {name: np.full(shape, UNKNOWN, dtype=np.int64) for name in program.specs}

@@ -56,6 +56,12 @@ class ParityRun:
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise ConfigError(f"seeds is {self.seeds}; at least one model is needed")
+        told = (self.shape.vocabulary, self.shape.outputs, self.shape.decoder)
+        if told != (TOKENS, 2, False):
+            raise ConfigError(
+                f"shape's vocabulary, outputs and decoder are {told}; bit strings after START and "
+                f"one of two answers need {(TOKENS, 2, False)}"
+            )
         if self.shape.positions == "absolute" and self.shape.longest <= self.test.longest:
             raise ConfigError(
                 f"shape.longest is {self.shape.longest}; with START, strings of "

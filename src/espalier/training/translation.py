@@ -43,6 +43,7 @@ PAD, START, END = 0, 1, 2
 SYMBOLS = ("<pad>", "<start>", "<end>", *WORDS, *ACTIONS)
 _CODES = {symbol: code for code, symbol in enumerate(SYMBOLS)}
 LOGITS_AT_ONCE = 1 << 24
+LONGEST = 9  # words of a command
 FITTED = 500  # training examples that a measure looks at
 
 
@@ -80,6 +81,17 @@ class ScanRun:
             )
         if not self.shape.decoder:
             raise ConfigError("shape.decoder is False; SCAN's actions are written by a decoder")
+        told, symbols = (self.shape.vocabulary, self.shape.outputs), len(SYMBOLS)
+        if told != (symbols, symbols):
+            raise ConfigError(
+                f"shape's vocabulary and outputs are {told}; SCAN has {symbols} symbols, both ways"
+            )
+        if self.shape.positions == "absolute" and self.shape.longest < LONGEST:
+            raise ConfigError(
+                f"shape.longest is {self.shape.longest}; SCAN's commands have up to {LONGEST} words"
+            )
+        if self.tests is not None and self.tests < 1:
+            raise ConfigError(f"tests is {self.tests}; draw one example at least, or none for all")
 
     def to_dict(self) -> dict[str, Any]:
         """Every setting, nested as it is here."""
