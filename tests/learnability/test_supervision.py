@@ -11,6 +11,8 @@ from espalier.learnability.lessons import lessons
 from espalier.learnability.supervision import (
     TraceSettings,
     TraceTask,
+    TraceTrained,
+    agreement,
     load_trace_trained,
     train_on_traces,
 )
@@ -69,6 +71,15 @@ def test_a_run_is_read_back_from_its_folder(taught):
         found.models[0].save(place / "model.safetensors")
     with pytest.raises(es.ConfigError, match=r"holds another run: .*seeds.1 1 -> None"):
         teach(place, seeds=(0,))
+
+
+def test_agreement_is_the_share_of_inputs_answered_as_the_program_does(taught):
+    compiled = es.compile_program(ENTRY.program)
+    still = {"layer0_weight": torch.zeros(1, 9, 9), "layer0_bias": torch.zeros(1, 9)}
+    idle = TraceTrained(compiled, still)  # every position keeps its own bit
+    inputs = [ENTRY.encode(text) for text in ("0", "10", "11", "0001")]
+    shares = agreement(ENTRY.program, [compiled, idle, taught[1].models[0]], inputs)
+    assert shares == [1.0, 0.5, 1.0]
 
 
 def test_the_loss_is_of_the_noisy_stream_against_the_clean_outcome():

@@ -168,7 +168,7 @@ def end_to_end(scale: Scale) -> tuple[ParityRun, ...]:
         case "small":
             shape = TransformerShape(TOKENS, 2, width=32, hidden=128, heads=4, head_width=8)
             recipe = StepRecipe(1_600, 64, 1e-2, "adafactor", measures=4, precision="float32")
-            train, test = ParityConfig(6, 1_000), ParityConfig(12, 60, seed=1)
+            train, test = ParityConfig(5, 1_000), ParityConfig(10, 60, seed=1)
             run, depths = ParityRun(shape, train, test, recipe, seeds=2), (2, 4)
         case "smoke":
             shape = TransformerShape(TOKENS, 2, width=8, hidden=8, heads=2, head_width=4)
