@@ -73,6 +73,18 @@ def test_nothing_contributed_together_is_undefined_and_counted():
     assert es.interdependence(random_model(), [1, 2], a=[0], b=[1]).undefined == 0
 
 
+def test_a_vector_whose_squares_vanish_has_a_length():
+    lm = random_model(hidden=8, scale=0.6)
+    tokens = np.random.default_rng(0).integers(8, size=120).tolist()
+    double, single = (
+        es.interdependence(lm.to(dtype), tokens, a=[0], b=[1], at=100)
+        for dtype in (torch.float64, torch.float32)
+    )
+    assert 0 < single.joint.abs().max() < 1e-20
+    assert single.undefined == 0
+    assert float(single) == pytest.approx(float(double), rel=1e-3)
+
+
 def test_the_decompositions_behind_a_number_come_with_it():
     found = es.interdependence(random_model(), "the zebra sat on", a=[0], b=[2])
     assert [parts.focus for parts in found.parts] == [(0,), (2,), (0, 2)]

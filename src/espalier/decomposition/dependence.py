@@ -146,8 +146,10 @@ def interact_batch(
 def norms(
     vectors: Float[Tensor, "*R H"], model: LanguageModel, space: Space
 ) -> Float[Tensor, "*R"]:
-    """The length of each vector, or of its logits."""
-    lengths: Tensor = torch.linalg.vector_norm(in_space(vectors, model, space), dim=-1)
+    """The length of each vector, or of its logits; of one whose squares are no numbers, too."""
+    found = in_space(vectors, model, space)
+    largest = found.abs().amax(dim=-1, keepdim=True).clamp_min(torch.finfo(found.dtype).tiny)
+    lengths: Tensor = torch.linalg.vector_norm(found / largest, dim=-1) * largest.squeeze(-1)
     return lengths
 
 

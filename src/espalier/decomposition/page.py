@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from espalier.decomposition.arcs import ARC_STYLE, arcs_block, arcs_fragment, arcs_script
-from espalier.decomposition.rendering import cut, headline
+from espalier.decomposition.rendering import counted, cut, headline
 
 if TYPE_CHECKING:
     from espalier.decomposition.pairs import PairMatrix
@@ -32,7 +32,8 @@ STYLE = """
   transform: rotate(180deg); text-align: left; white-space: nowrap; }
 .espalier-pairs td { font-variant-numeric: tabular-nums; }
 .espalier-pairs .focus { font-weight: 700; }
-.espalier-pairs .flat thead th { writing-mode: horizontal-tb; transform: none; }
+.espalier-pairs .flat thead th { writing-mode: horizontal-tb; transform: none;
+  text-align: center; }
 """
 
 
@@ -101,7 +102,7 @@ def _parts_table(parts: Parts) -> str:
     focus = " ".join(parts.words[place] for place in parts.focus)
     caption = f"parts of the hidden state, focus: {focus} (error {parts.error:.1e})"
     if parts.unknown:
-        caption += f", {parts.unknown} unknown words"
+        caption += f", {counted(parts.unknown, 'unknown word')}"
     return _table(caption, ["", "relevant", "irrelevant", "whole"], rows, kind="flat")
 
 

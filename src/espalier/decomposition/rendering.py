@@ -18,12 +18,17 @@ BAR = 24
 def headline(pairs: PairMatrix) -> str:
     """What was measured, in one line."""
     count = len(pairs.words)
-    notes = [f"{count * (count - 1) // 2:,} pairs, {pairs.space}"]
+    notes = [f"{counted(count * (count - 1) // 2, 'pair')}, {pairs.space}"]
     if pairs.undefined:
         notes.append(f"{pairs.undefined} undefined")
     if pairs.unknown:
-        notes.append(f"{pairs.unknown} unknown words")
+        notes.append(counted(pairs.unknown, "unknown word"))
     return f"{pairs.method} of every two words ({', '.join(notes)})"
+
+
+def counted(number: int, noun: str) -> str:
+    """So many of them."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def cut(word: str, most: int = LONGEST_WORD) -> str:

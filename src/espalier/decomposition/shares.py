@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-Squash = Callable[[Tensor], Tensor]
+Squash = Callable[[Tensor], Tensor]  # torch.sigmoid or torch.tanh
 
 
 class Split(NamedTuple):
@@ -39,9 +39,24 @@ def bias_first(squash: Squash, a: Tensor, b: Tensor, c: Tensor) -> Split:
     """Shapley shares of A and B given that the bias C comes first; they sum to s(A + B + C)."""
     base, whole = squash(c), squash(a + b + c)
     with_a, with_b = squash(a + c), squash(b + c)
-    relevant = ((with_a - base) + (whole - with_b)) / 2
-    irrelevant = ((with_b - base) + (whole - with_a)) / 2
+    relevant = _rise(squash, a, (base, with_a), (with_b, whole))
+    irrelevant = _rise(squash, b, (base, with_b), (with_a, whole))
     return Split(relevant, irrelevant, base.expand_as(whole), whole)
+
+
+def _rise(
+    squash: Squash, step: Tensor, one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]
+) -> Tensor:
+    """The mean of two differences s(x + step) - s(x), given as (s(x), s(x + step)).
+
+    A word's part fades with every step that follows it. As a difference it would be rounding from
+    where it is smaller than the digits of what is subtracted, so it is a product with the step:
+    tanh u - tanh v = tanh(u - v) (1 - tanh u tanh v), and s(x) = (1 + tanh(x / 2)) / 2.
+    """
+    products = one[0] * one[1] + other[0] * other[1]
+    if squash is torch.tanh:
+        return torch.tanh(step) * (1 - products / 2)
+    return torch.tanh(step / 2) * ((one[0] + one[1] + other[0] + other[1]) / 2 - products)
 
 
 def as_printed(squash: Squash, a: Tensor, b: Tensor, c: Tensor) -> Split:
