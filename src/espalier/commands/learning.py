@@ -5,7 +5,7 @@ Thin, and torch is imported when it is needed. A run goes on when the same comma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -81,11 +81,8 @@ def train_traces(
             device=device,
             report=report,
         )
-    rows: Sequence[Row] = _last(found.rows)
-    if batch:
-        shares = agreement(entry.program, found.models, batch, max_layers=layers)
-        rows = [row | {"as the program": s} for row, s in zip(rows, shares, strict=True)]
-    _show(rows)
+    shares = agreement(entry.program, found.models, batch, max_layers=layers) if batch else None
+    _show(_last(found.rows), shares)
     say(f"{found.lessons:,} distinct lessons; kept in {out}")
 
 
@@ -196,10 +193,12 @@ def _last(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["step"] == rows[-1]["step"]]
 
 
-def _show(rows: Iterable[Row]) -> None:
-    """A line a member, without what all of them share."""
+def _show(rows: Sequence[Row], shares: Sequence[float] | None = None) -> None:
+    """A line a member: its last measures, and the share of inputs answered as a program does."""
     hidden = ("epoch", "member")
     shown = [{k: v for k, v in row.items() if k not in hidden} for row in rows]
+    if shares is not None:
+        shown = [row | {"as the program": s} for row, s in zip(shown, shares, strict=True)]
     cells = [
         [f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in shown
     ]
