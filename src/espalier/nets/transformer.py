@@ -74,17 +74,17 @@ class TransformerShape:
 
 
 def random_transformers(shape: TransformerShape, seeds: Sequence[int]) -> Weights:
-    """First weights for each seed: normal, variance 1 / fan-in; norms 1, biases 0.
+    """First weights for each seed, as in T5: normal, variance 1 / fan-in; norms 1.
 
-    What is added to the stream starts smaller by the root of the number of sub-layers, so that
-    deep stacks begin as tame as shallow ones.
+    Position biases have variance 1 over the mean of fan-in and fan-out. Not 0: a step that is
+    relative to the size of what it changes would hardly move them.
     """
     made = [_random(shape, torch.Generator().manual_seed(seed)) for seed in seeds]
     return {name: torch.stack([own[name] for own in made]) for name in made[0]}
 
 
 def _random(shape: TransformerShape, source: torch.Generator) -> Weights:
-    def normal(*size: int, fan: int) -> Tensor:
+    def normal(*size: int, fan: float) -> Tensor:
         return torch.randn(*size, generator=source) / math.sqrt(fan)
 
     width, inner = shape.width, shape.heads * shape.head_width
@@ -96,19 +96,19 @@ def _random(shape: TransformerShape, source: torch.Generator) -> Weights:
         weights["position"] = normal(shape.longest, width, fan=1)
     for stack in ("encoder", "decoder") if shape.decoder else ("encoder",):
         attentions = ("self", "cross") if stack == "decoder" else ("self",)
-        layers, depth = shape.own_layers, shape.layers * (len(attentions) + 1)
+        layers = shape.own_layers
         for kind in attentions:
             for part in ("query", "key", "value"):
                 weights[f"{stack}.{kind}.{part}"] = normal(layers, width, inner, fan=width)
-            weights[f"{stack}.{kind}.output"] = normal(layers, inner, width, fan=inner * depth)
+            weights[f"{stack}.{kind}.output"] = normal(layers, inner, width, fan=inner)
             weights[f"{stack}.{kind}.scale"] = torch.ones(layers, width)
         weights[f"{stack}.mlp.inner"] = normal(layers, width, shape.hidden, fan=width)
-        outer_fan = shape.hidden * depth
-        weights[f"{stack}.mlp.outer"] = normal(layers, shape.hidden, width, fan=outer_fan)
+        weights[f"{stack}.mlp.outer"] = normal(layers, shape.hidden, width, fan=shape.hidden)
         weights[f"{stack}.mlp.scale"] = torch.ones(layers, width)
         weights[f"{stack}.final_scale"] = torch.ones(width)
         if stack == "decoder" or shape.positions == "relative":
-            weights[f"{stack}.relative"] = torch.zeros(BUCKETS, shape.heads)
+            fan = (BUCKETS + shape.heads) / 2
+            weights[f"{stack}.relative"] = normal(BUCKETS, shape.heads, fan=fan)
     return weights
 
 
