@@ -1,7 +1,7 @@
 """docs/results/learning.md from committed rows: `python -m benchmarks.results learning`.
 
-Reads docs/results/data/learning, where the files that `python -m benchmarks.learn` wrote are put:
-rows, manifests-*.json and speed-h200.json; draws docs/images/learning.
+Reads docs/results/data/learning, where the files that `python -m benchmarks.learn` wrote are put as
+they are, and speed-h200.json; draws docs/images/learning. Transformers: see parity_page.py.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.parity_page import beyond, draw_parity, parity_rows, table_3, trained
 from benchmarks.results import DOCS, fill, read_manifests, read_rows
 from benchmarks.unpack import markdown
 from espalier import experiments
@@ -32,15 +33,39 @@ def learning(docs: Path = DOCS) -> list[str]:
     pictures.mkdir(parents=True, exist_ok=True)
     rows = read_rows(data, "alta-figure-4")
     save_figure(experiments.load("alta-figure-4").draw(rows), pictures / "alta-figure-4.png")
+    ends = parity_rows(data)
+    draw_parity(ends, rows, pictures)
     speed = json.loads((data / "speed-h200.json").read_text(encoding="utf-8"))
+    take_in_manifests(data)
+    manifests = read_manifests(data)
     blocks = {
-        "run": markdown(described(read_manifests(data))),
+        "run": markdown(described(of_kind(manifests, "traces"))),
         "alta-table-2": markdown(table_2(rows)),
+        "run-parity": markdown(trained(of_kind(manifests, "parity"))),
+        "alta-table-3": markdown(table_3(ends)),
+        "beyond": markdown(beyond(ends)),
         "speed": markdown(pace(speed)),
     }
     page = docs / "results/learning.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
     return list(blocks)
+
+
+def take_in_manifests(data: Path) -> None:
+    """Put what a call of the script says of its runs to what others said: a file a kind."""
+    carried = data / "manifests.json"
+    if not carried.exists():
+        return
+    new = json.loads(carried.read_text(encoding="utf-8"))
+    for kind in {one["kind"] for one in new.values()}:
+        file = data / f"manifests-{kind}.json"
+        old = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        write_text(file, json.dumps(old | of_kind(new, kind)) + "\n")
+    carried.unlink()
+
+
+def of_kind(manifests: dict[str, dict], kind: str) -> dict[str, dict]:
+    return {name: one for name, one in manifests.items() if one["kind"] == kind}
 
 
 def described(manifests: dict[str, dict]) -> pd.DataFrame:

@@ -47,3 +47,14 @@ def test_one_row_of_panels_and_a_logarithmic_axis():
     assert len(figure.axes) == 3
     assert {panel.get_yscale() for panel in figure.axes} == {"log"}
     assert figure.axes[0].get_ylabel() == "P"
+
+
+def test_a_panel_without_rows_says_so_and_panels_are_as_high_as_asked():
+    rows = table()
+    rows = rows[(rows["d"] == "in") | (rows["k"] == 2)]
+    sides = {"in": "I", "out": "O"}
+    facets = Facets("x", "s", "k", "d", looks=LOOKS, sides=sides, height=1.0)
+    figure = draw_bands(rows, facets)
+    told = [[text.get_text() for text in panel.texts] for panel in figure.axes]
+    assert told == [[], [], [], [], ["no rows"], ["no rows"]]
+    assert figure.get_size_inches()[1] == pytest.approx(2 * 1.0 + 0.95)

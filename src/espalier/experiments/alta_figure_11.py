@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from espalier.experiments.alta_table_3 import Config, looks, measure, run, with_names
+from espalier.experiments.alta_table_3 import Config, draw_by_ones, measure, run
 from espalier.experiments.strings import shares_by
 
 if TYPE_CHECKING:
@@ -25,17 +25,4 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A panel a Transformer."""
-    from espalier.plots.bands import Facets, draw_bands
-
-    named = with_names(rows[rows["positions"] == "relative"])
-    facets = Facets(
-        x="ones",
-        line="model",
-        across="layers",
-        x_label="number of ones",
-        titles="{} layers",
-        side="share of answers that are 1",
-        looks=looks(named),
-        limits=(-0.02, 1.05),
-    )
-    return draw_bands(shares_by(named, ["model", "layers", "ones"], of="odd"), facets)
+    return draw_by_ones(rows, of="odd", side="share answering 1")

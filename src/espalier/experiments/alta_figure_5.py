@@ -5,10 +5,10 @@ End to end, the shallower Transformers with relative positions are shown; Figure
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from espalier.experiments.alta_table_2 import looks
 from espalier.experiments.learners import Traced, end_to_end, traced
 from espalier.experiments.models import Scale
 from espalier.experiments.strings import both_ways, slices, traced_cells, transformer_cells
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from espalier.experiments.shelf import Shelf
 
 SHARING = {"no": "end to end", "yes": "end to end, shared weights"}
+TITLES = {
+    "sequential-relative": "Sequential\n(Relative)",
+    "sequential-absolute": "Sequential\n(Absolute)",
+    "sum-modulo": "Sum +\nModulo",
+    "end to end": "end to end\n(own)",
+    "end to end, shared weights": "end to end\n(shared)",
+}
 
 
 @dataclass(frozen=True)
@@ -45,10 +52,14 @@ def _shallow(scale: Scale) -> tuple[ParityRun, ...]:
 
 def measure(config: Config, shelf: Shelf) -> list[Row]:
     """One row a kind of supervision, seed, length and number of ones."""
-    names = ("supervision", "seed", "trained_to", "length", "ones", "strings", "right", "odd")
     traces = shelf.gather(traced_cells, config.traced)
+    return beside(traces, shelf.gather(transformer_cells, config.runs))
+
+
+def beside(traces: Iterable[Row], examples: Iterable[Row]) -> list[Row]:
+    """Rows of Table 2 and of Table 3's shallower Transformers under one heading."""
+    names = ("supervision", "seed", "trained_to", "length", "ones", "strings", "right", "odd")
     rows = [row | {"supervision": row["program"]} for row in traces]
-    examples = shelf.gather(transformer_cells, config.runs)
     rows += [row | {"supervision": SHARING[str(row["sharing"])]} for row in examples]
     return [{name: row[name] for name in names} for row in rows]
 
@@ -71,21 +82,25 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw(rows: pandas.DataFrame) -> Figure:
-    """By length and by number of ones."""
+    """By length and by number of ones; a row a kind of supervision, since most curves swing."""
     from espalier.plots.bands import Facets, Look, draw_bands
 
-    ours = {
-        "end to end": Look("#2f8f4e", "-", "D"),
-        "end to end, shared weights": Look("#b07a1e", "-.", "v"),
-    }
     facets = Facets(
         x="x",
-        line="supervision",
+        line="from",
         across="axis",
-        titles="by {}",
-        side="accuracy",
-        looks=looks() | ours,
-        limits=(-0.02, 1.05),
-        legend_columns=2,
+        down="supervision",
+        titles="accuracy by {}",
+        sides=TITLES,
+        looks={
+            "traces": Look("#d02f2f", "-", "^", "MLP trained on traces"),
+            "examples": Look("#1b1f27", "-", "o", "Transformer trained end to end"),
+        },
+        limits=(-0.05, 1.08),
+        height=1.15,
     )
-    return draw_bands(both_ways(rows, ["supervision"]), facets)
+    table = both_ways(rows, ["supervision"])
+    ends = table["supervision"].isin(SHARING.values())
+    return draw_bands(
+        table.assign(**{"from": ends.map({True: "examples", False: "traces"})}), facets
+    )

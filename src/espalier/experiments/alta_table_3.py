@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from espalier.experiments.learners import end_to_end
 from espalier.experiments.models import Scale
-from espalier.experiments.strings import both_ways, slices, transformer_cells
+from espalier.experiments.strings import both_ways, shares_by, slices, transformer_cells
 from espalier.training.learner import Row
 from espalier.training.parity import ParityRun
 
@@ -72,6 +72,28 @@ def draw(rows: pandas.DataFrame) -> Figure:
         limits=(-0.02, 1.05),
     )
     return draw_bands(both_ways(named, ["model", "positions"]), facets)
+
+
+def draw_by_ones(rows: pandas.DataFrame, *, of: str, side: str) -> Figure:
+    """Shares of `of` by number of ones, relative positions: a panel a Transformer.
+
+    Two curves that swing between 0 and 1 cannot be told apart in one panel.
+    """
+    from espalier.plots.bands import Facets, Look, draw_bands
+
+    relative = rows[rows["positions"] == "relative"]
+    facets = Facets(
+        x="ones",
+        line="positions",
+        across="layers",
+        down="sharing",
+        x_label="number of ones",
+        titles="{} layers",
+        sides={"no": f"{side}\nown weights", "yes": f"{side}\nshared weights"},
+        looks={"relative": Look("#1b1f27", "-", "o", "relative positions")},
+        limits=(-0.02, 1.05),
+    )
+    return draw_bands(shares_by(relative, [*KINDS, "ones"], of=of), facets)
 
 
 def with_names(rows: pandas.DataFrame) -> pandas.DataFrame:

@@ -34,7 +34,7 @@ class Facets:
     """Which column of a table is what in the figure, and what stands beside it.
 
     `down` may be None: one row of panels. `titles` and `sides` are patterns or words by value for
-    the columns and the rows of panels.
+    the columns and the rows of panels, `height` is a panel's in inches.
     """
 
     x: str
@@ -49,13 +49,14 @@ class Facets:
     limits: tuple[float, float] | None = None
     logarithmic: bool = False
     legend_columns: int = 4
+    height: float = 1.95
 
 
 def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
     """Means as lines and [low, high] as bands; `table` has the facets' columns, mean, low, high."""
     columns = sorted(table[facets.across].unique().tolist())
     rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
-    size = (2.35 * len(columns) + 1.0, 1.95 * len(rows) + 0.95)
+    size = (2.35 * len(columns) + 1.0, facets.height * len(rows) + 0.95)
     figure = Figure(figsize=size, layout="constrained")
     panels: Any = figure.subplots(
         len(rows), len(columns), sharex="col", sharey="row", squeeze=False
@@ -89,6 +90,8 @@ def _in_order(sides: Mapping[str, str], found: Any) -> list[Any]:
 
 
 def _draw(panel: Any, table: pandas.DataFrame, facets: Facets) -> None:
+    if table.empty:  # a grid may have places for what was not measured
+        panel.text(0.5, 0.5, "no rows", transform=panel.transAxes, ha="center", fontsize=9)
     for value, look in facets.looks.items():
         some = table[table[facets.line] == value].sort_values(facets.x)
         x = some[facets.x].to_numpy()
