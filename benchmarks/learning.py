@@ -27,7 +27,7 @@ from espalier.learnability.supervision import trace_learner
 from espalier.nets.transformer import TransformerShape, random_transformers
 from espalier.training.parity import ParityRun, parity_learner
 from espalier.training.stacked import StackedLearner, Team
-from espalier.training.translation import ScanRun, scan_learner
+from espalier.training.translation import ScanRun, TranslationTask, scan_learner
 
 FILES = {
     "traces": "alta-figure-4",
@@ -135,9 +135,11 @@ def flops(one: Learner) -> float:
             tokens = one.train.longest + 1
             return 6.0 * one.seeds * one.recipe.batch * stack_products(one.shape, tokens, tokens, 1)
         case ScanRun():
-            members, batch = len(one.splits) * one.seeds, one.recipe.batch
-            encoder = stack_products(one.shape, 9, 9, 1)
-            return 6.0 * members * batch * (encoder + stack_products(one.shape, 49, 49, 2))
+            packing = TranslationTask.of(one, torch.device("cpu")).packing
+            (rows, beside), size = packing.slots.shape, packing.parts.shape[1]
+            encoder = beside * stack_products(one.shape, 9, 9, 1)
+            both = encoder + stack_products(one.shape, size, size, 2)
+            return 6.0 * len(one.splits) * one.seeds * rows * both
 
 
 def stack_products(shape: TransformerShape, tokens: int, keys: int, attentions: int) -> float:

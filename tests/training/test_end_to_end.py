@@ -3,10 +3,13 @@
 import json
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import espalier as es
 from espalier.data.parity import ParityConfig, parity_set
@@ -33,8 +36,8 @@ def parity_run(**more):
 def scan_run(**more):
     size = len(translation.SYMBOLS)
     shape = TransformerShape(size, size, decoder=True, **SIZES)
-    defaults = {"splits": ("upto:1,2", "upto:2,3"), "tests": 9}
-    return ScanRun(shape, recipe=RECIPE, **(defaults | more))
+    defaults = {"splits": ("upto:1,2", "upto:2,3"), "tests": 9, "recipe": RECIPE}
+    return ScanRun(shape, **(defaults | more))
 
 
 def test_a_parity_batch_is_judged_at_the_last_bit():
@@ -132,6 +135,46 @@ def test_scan_members_learn_from_their_own_split():
     rows = translation.train_scan(run, device="cpu")
     assert [row["split"] for row in rows[:2]] == ["upto:1,2", "upto:2,3"]
     assert rows[-1]["train_loss"] < rows[0]["train_loss"]
+
+
+@settings(deadline=None, max_examples=6)
+@given(st.integers(0, 10_000), st.integers(1, 20))
+def test_packed_examples_are_judged_as_if_each_were_alone(step, batch):
+    run = scan_run(recipe=replace(RECIPE, batch=batch))
+    task, weights = TranslationTask.of(run, CPU), random_transformers(run.shape, [0, 1])
+    dice = Dice(torch.tensor([0, 1]), torch.tensor(step))
+    chosen = task.drawn(dice)
+    for member, loss in enumerate(task.losses(weights, dice).tolist()):
+        own = {name: tensor[member : member + 1] for name, tensor in weights.items()}
+        total, count = 0.0, 0
+        for row in chosen[member].tolist():
+            command, actions = (codes[row] for codes in (task.pairs.commands, task.pairs.actions))
+            command, actions = command[command != PAD], actions[actions != PAD]
+            logits = translation.action_logits(
+                own, run.shape, command[None, None], actions[None, None]
+            )
+            shares = logits[0, 0].log_softmax(-1)
+            total -= float(shares[torch.arange(len(actions)), actions].sum())
+            count += len(actions)
+        assert loss == pytest.approx(total / count, rel=1e-4)
+
+
+@given(st.integers(1, 300), st.integers(1, 50))
+def test_examples_are_drawn_equally_often(count, batch):
+    """Over all that the dice may say, each is drawn by as many throws as any other."""
+
+    class EveryThrow:
+        def choices(self, place, size, below):
+            return torch.arange(count)[:, None].expand(-1, size)
+
+    task = replace(
+        TranslationTask.of(scan_run(recipe=replace(RECIPE, batch=batch)), CPU),
+        firsts=torch.full((count,), 5),
+        counts=torch.full((count,), count),
+    )
+    drawn = task.drawn(EveryThrow())
+    assert torch.equal(torch.bincount(drawn.flatten() - 5), torch.full((count,), batch))
+    assert torch.equal(drawn, drawn.sort(1).values)
 
 
 @pytest.mark.parametrize(

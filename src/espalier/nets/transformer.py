@@ -84,7 +84,7 @@ def random_transformers(shape: TransformerShape, seeds: Sequence[int]) -> Weight
 
 
 def _random(shape: TransformerShape, source: torch.Generator) -> Weights:
-    def normal(*size: int, fan: float) -> Tensor:
+    def normal(*size: int, fan: int) -> Tensor:
         return torch.randn(*size, generator=source) / math.sqrt(fan)
 
     width, inner = shape.width, shape.heads * shape.head_width
@@ -107,17 +107,25 @@ def _random(shape: TransformerShape, source: torch.Generator) -> Weights:
         weights[f"{stack}.mlp.scale"] = torch.ones(layers, width)
         weights[f"{stack}.final_scale"] = torch.ones(width)
         if stack == "decoder" or shape.positions == "relative":
-            fan = (BUCKETS + shape.heads) / 2
+            fan = (BUCKETS + shape.heads) // 2
             weights[f"{stack}.relative"] = normal(BUCKETS, shape.heads, fan=fan)
     return weights
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """What an encoder made of its input, and where there was any."""
+    """What an encoder made of its input, and where there was any; `parts` inputs to a row."""
 
     stream: Stream
     valid: Bool[Tensor, "E B N"]
+    parts: int = 1
+
+    def beside(self, parts: int) -> Encoded:
+        """Every `parts` rows side by side as one."""
+        stream, valid = (
+            tensor.unflatten(1, (-1, parts)).flatten(2, 3) for tensor in (self.stream, self.valid)
+        )
+        return Encoded(stream, valid, parts)
 
 
 def encode(
@@ -154,14 +162,27 @@ def encode(
 
 
 def decode(
-    weights: Weights, shape: TransformerShape, tokens: Int[Tensor, "E B M"], encoded: Encoded
+    weights: Weights,
+    shape: TransformerShape,
+    tokens: Int[Tensor, "E B M"],
+    encoded: Encoded,
+    *,
+    parts: Int[Tensor, "B M"] | None = None,
 ) -> Float[Tensor, "E B M O"]:
-    """Logits of what comes after each token of the outputs so far."""
+    """Logits of what comes after each token of the outputs so far.
+
+    A row may hold several outputs: a token sees those of its own part, and that part's input.
+    """
     size = tokens.shape[2]
     z = _embed(weights["embedding"], tokens)
-    causal = torch.ones(size, size, dtype=torch.bool, device=tokens.device).tril()
-    bias = _masked(_relative(weights, "decoder", size), causal[None, None, None])
-    across = _masked(None, encoded.valid[:, :, None, None])
+    within = torch.ones(1, 1, size, size, dtype=torch.bool, device=tokens.device).tril()
+    seen = encoded.valid[:, :, None, None]
+    if parts is not None:
+        within = within & (parts[:, None, :, None] == parts[:, None, None, :])
+        keys = torch.arange(seen.shape[-1], device=tokens.device)
+        seen = seen & (parts[:, None, :, None] == keys // (len(keys) // encoded.parts))
+    bias = _masked(_relative(weights, "decoder", size), within[None])
+    across = _masked(None, seen)
     own = _by_layer(weights, "decoder")
     for layer in range(shape.layers):
         mine = own[layer % len(own)]

@@ -3,6 +3,10 @@
 Words are whole tokens on both sides; START begins the actions and END ends them. An answer is
 right if greedy decoding gives every action and then END. That is so exactly if, given the right
 actions so far, the next one is always the likeliest: one pass over the true actions decides it.
+
+Of a batch of B, example i is drawn from the i-th of B equal parts of the examples in order of
+length. All are drawn equally often, and a batch's lengths are known closely enough beforehand to
+lay several examples out in a row.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from espalier.training.folder import RunFolder
 from espalier.training.kept import keep_run
 from espalier.training.learner import Row
 from espalier.training.loop import Plan
+from espalier.training.packing import Packing
 from espalier.training.parity import in_precision
 from espalier.training.progress import Report, silence
 from espalier.training.schedule import AtEpochs
@@ -69,7 +74,7 @@ class ScanRun:
     )
     splits: tuple[str, ...] = ("length", "mcd1", "mcd2", "mcd3")
     recipe: StepRecipe = field(
-        default_factory=lambda: StepRecipe(100_000, 128, precision="bfloat16")
+        default_factory=lambda: StepRecipe(100_000, 64, precision="bfloat16")
     )
     seeds: int = 1
     tests: int | None = None
@@ -130,10 +135,14 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class TranslationTask:
-    """E Transformers; a member draws from the examples `firsts` to `firsts + counts`."""
+    """E Transformers; a member draws from the examples `firsts` to `firsts + counts`.
+
+    Those are in order of length.
+    """
 
     shape: TransformerShape
     pairs: Pairs
+    packing: Packing
     firsts: Int[Tensor, " E"]
     counts: Int[Tensor, " E"]
     fits: tuple[Pairs, ...]
@@ -144,7 +153,8 @@ class TranslationTask:
     def of(cls, run: ScanRun, device: torch.device) -> TranslationTask:
         """The run's splits on a device, each split's examples once."""
         found = {name: read_split(name) for name in run.splits}
-        everything = [one for split in found.values() for one in split.train]
+        ordered = [sorted(split.train, key=lambda one: one.length) for split in found.values()]
+        everything = [one for examples in ordered for one in examples]
         sizes = [len(split.train) for split in found.values()]
         starts = [sum(sizes[:n]) for n in range(len(sizes))]
         each = [n for n in range(len(sizes)) for _ in range(run.seeds)]
@@ -153,6 +163,7 @@ class TranslationTask:
         return cls(
             shape=run.shape,
             pairs=Pairs.of(everything).to(device),
+            packing=Packing.of(widths(ordered, run.recipe.batch)).to(device),
             firsts=torch.tensor([starts[n] for n in each], device=device),
             counts=torch.tensor([sizes[n] for n in each], device=device),
             fits=tuple(fits[n] for n in each),
@@ -162,13 +173,36 @@ class TranslationTask:
 
     def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
         """Cross-entropies, means over the actions of the batches drawn."""
-        chosen = self.firsts.unsqueeze(1) + dice.choices(0, self.recipe.batch, self.counts)
-        actions = self.pairs.actions[chosen]
-        weights = in_precision(weights, self.recipe)
-        logits = action_logits(weights, self.shape, self.pairs.commands[chosen], actions)
+        logits, actions = self.read(in_precision(weights, self.recipe), self.drawn(dice))
         shares = logits.log_softmax(-1).gather(-1, actions.unsqueeze(-1)).squeeze(-1)
         counted = actions != PAD
         return -(shares * counted).sum((1, 2)) / counted.sum((1, 2))
+
+    def drawn(self, dice: Dice) -> Int[Tensor, "E B"]:
+        """One example of each part; every example is as likely to be in a batch."""
+        batch, counts = self.recipe.batch, self.counts.unsqueeze(1)
+        part = torch.arange(batch, device=counts.device)
+        within = (part * counts + dice.choices(0, batch, self.counts)) // batch
+        return self.firsts.unsqueeze(1) + within
+
+    def read(
+        self, weights: Weights, chosen: Int[Tensor, "E B"]
+    ) -> tuple[Float[Tensor, "E R W O"], Int[Tensor, "E R W"]]:
+        """Logits and true actions of the chosen examples, packed; PAD where there is none."""
+        packing = self.packing
+        commands = self.pairs.commands[chosen[:, packing.slots.flatten()]]
+        encoded = encode(weights, self.shape, commands, lengths=(commands != PAD).sum(-1))
+        examples, places = chosen[:, packing.sequences], packing.places
+        actions = self.pairs.actions[examples, places] * packing.filled
+        before = self.pairs.actions[examples, (places - 1).clamp(min=0)]
+        logits = decode(
+            weights,
+            self.shape,
+            before.masked_fill(places == 0, START),
+            encoded.beside(packing.beside),
+            parts=packing.parts,
+        )
+        return logits, actions
 
     def measure(self, weights: Weights) -> list[dict[str, float]]:
         """The share of commands with every action right, of training and of the test."""
@@ -223,6 +257,14 @@ def read_split(name: str) -> ScanSplit:
     except ValueError:
         raise DataError(f"{name!r} is not a split of SCAN; write 'upto:8,16'") from None
     return _made(learnt, tested)
+
+
+def widths(ordered: Sequence[Sequence[Example]], batch: int) -> list[int]:
+    """Bounds on what example i of a batch brings, END included, whichever split it is of."""
+    return [
+        max(some[((part + 1) * len(some) - 1) // batch].length for some in ordered) + 1
+        for part in range(batch)
+    ]
 
 
 @cache

@@ -1,0 +1,76 @@
+"""Sequences of different lengths laid out in rows, several to a row, so that little is padding.
+
+The layout is made once, from bounds on the lengths, and is the same for every batch: a captured
+step cannot have another shape each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+BESIDE = 4  # sequences in a row at most: each brings its input's positions to every token of it
+_ALIGNED = 8  # attention kernels like rows whose width this divides
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """R rows of W cells, with up to S sequences each.
+
+    Slot s of row r belongs to sequence `slots[r, s]`. `parts` are cells' slots, S where a cell is
+    empty; `sequences` whose they are, and `places` count from the start of each. What belongs to
+    none says 0.
+    """
+
+    slots: Int[Tensor, "R S"]
+    parts: Int[Tensor, "R W"]
+    sequences: Int[Tensor, "R W"]
+    places: Int[Tensor, "R W"]
+
+    @classmethod
+    def of(cls, widths: Sequence[int]) -> Packing:
+        """Sequences of at most these lengths: the longest first, each into the first row it fits.
+
+        >>> Packing.of([3, 9, 5]).slots.tolist()
+        [[1, 2], [0, 0]]
+        """
+        size = -(-max(widths) // _ALIGNED) * _ALIGNED
+        rows: list[list[int]] = []
+        for one in sorted(range(len(widths)), key=lambda n: -widths[n]):
+            for row in rows:
+                used = sum(widths[other] for other in row)
+                if len(row) < BESIDE and used + widths[one] <= size:
+                    row.append(one)
+                    break
+            else:
+                rows.append([one])
+        beside, cells = max(map(len, rows)), (len(rows), size)
+        slots, parts = torch.zeros(len(rows), beside).long(), torch.full(cells, beside)
+        sequences, places = torch.zeros(cells).long(), torch.zeros(cells).long()
+        for r, row in enumerate(rows):
+            start = 0
+            for slot, one in enumerate(row):
+                own = slice(start, start + widths[one])
+                slots[r, slot], parts[r, own], sequences[r, own] = one, slot, one
+                places[r, own] = torch.arange(widths[one])
+                start = own.stop
+        return cls(slots, parts, sequences, places)
+
+    def to(self, device: torch.device) -> Packing:
+        """The same on a device."""
+        moved = {one.name: getattr(self, one.name).to(device) for one in fields(self)}
+        return replace(self, **moved)
+
+    @property
+    def beside(self) -> int:
+        """S."""
+        return self.slots.shape[1]
+
+    @property
+    def filled(self) -> Bool[Tensor, "R W"]:
+        """Where there is a sequence."""
+        return self.parts < self.beside
