@@ -82,9 +82,10 @@ def test_the_table_has_every_transformer_and_says_which_are_missing(rows):
     assert len(beyond(rows[~gone])) == 7
 
 
-def test_figures_are_drawn_of_one_transformer_alone(rows, tmp_path):
+@pytest.mark.parametrize("kinds", [[(40, "no", "relative")], list(TABLE_3)], ids=["one", "all"])
+def test_figures_are_drawn_of_whatever_is_there(rows, tmp_path, kinds):
     traces = pd.read_parquet(DATA / "alta-figure-4.parquet")
-    draw_parity(rows[(rows[KINDS] == [40, "no", "relative"]).all(axis=1)], traces, tmp_path)
+    draw_parity(rows[rows.set_index(KINDS).index.isin(kinds)], traces, tmp_path)
     assert len(list(tmp_path.iterdir())) == 4
 
 

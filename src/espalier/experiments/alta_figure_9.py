@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from espalier.experiments.alta_table_3 import KINDS, Config, looks, measure, run, with_names
+from espalier.experiments.alta_table_3 import KINDS, Config, measure, run
 from espalier.experiments.strings import shares_by
 
 if TYPE_CHECKING:
@@ -20,18 +20,22 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw(rows: pandas.DataFrame) -> Figure:
-    """Relative positions beside absolute ones."""
-    from espalier.plots.bands import Facets, draw_bands
+    """Relative positions beside absolute ones, a row a depth."""
+    from espalier.plots.bands import Facets, Look, draw_bands
 
-    named = with_names(rows)
+    depths = sorted(rows["layers"].unique())
     facets = Facets(
         x="length",
-        line="model",
+        line="sharing",
         across="positions",
+        down="layers",
         x_label="length",
         titles="{} positions",
-        side="accuracy",
-        looks=looks(named),
+        sides={layers: f"accuracy\n{layers} layers" for layers in depths},
+        looks={
+            "no": Look("#1b1f27", "-", "o", "own weights"),
+            "yes": Look("#d02f2f", "--", "^", "shared weights"),
+        },
         limits=(-0.02, 1.05),
     )
-    return draw_bands(shares_by(named, ["model", "positions", "length"]), facets)
+    return draw_bands(tabulate(rows), facets)
