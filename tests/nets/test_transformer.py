@@ -148,6 +148,21 @@ def test_small_products_are_products(monkeypatch):
     assert torch.equal(sublayers.small_products(one, other), one @ other)
 
 
+def test_a_product_comes_back_as_any_other():
+    source = torch.Generator().manual_seed(0)
+    x, matrix, weights = (
+        torch.randn(*size, generator=source, dtype=torch.float64, requires_grad=True)
+        for size in ((2, 3, 4, 5), (2, 5, 6), (2, 3, 4, 6))
+    )
+    plain = torch.einsum("ebni,eij->ebnj", x, matrix)
+    found = sublayers.product(x, matrix)
+    torch.testing.assert_close(found, plain)
+    torch.testing.assert_close(
+        torch.autograd.grad((found * weights).sum(), (x, matrix)),
+        torch.autograd.grad((plain * weights).sum(), (x, matrix)),
+    )
+
+
 def test_the_one_kernel_attends_as_the_products_do():
     source = torch.Generator().manual_seed(0)
     query, key, value, bias = (

@@ -36,5 +36,4 @@ def test_no_two_rows_would_fit_into_one(widths):
     for one in free:
         for other in lonely:
             assert one >= other or used[one] + used[other] > width
-    assert width % 8 == 0
-    assert width - max(widths) < 8
+    assert width == max(widths)

@@ -14,7 +14,6 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 BESIDE = 4  # sequences in a row at most: each brings its input's positions to every token of it
-_ALIGNED = 8  # attention kernels like rows whose width this divides
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +35,11 @@ class Packing:
         """Sequences of at most these lengths: the longest first, each into the first row it fits.
 
         >>> Packing.of([3, 9, 5]).slots.tolist()
-        [[1, 2], [0, 0]]
+        [[1, 0], [2, 0]]
+        >>> Packing.of([3, 9, 5]).parts.tolist()
+        [[0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1, 1, 2]]
         """
-        size = -(-max(widths) // _ALIGNED) * _ALIGNED
+        size = max(widths)
         rows: list[list[int]] = []
         for one in sorted(range(len(widths)), key=lambda n: -widths[n]):
             for row in rows:
