@@ -6,9 +6,10 @@
 
 Needs torch, numpy, safetensors and jaxtyping only. `run` trains several learners at a time and
 stops after --seconds with its state saved in --runs; the same command goes on from there. Rows of
-what is finished are in --out, one JSON object a line, with a manifest: few files,
-small enough to carry. For less: --steps N trains everything for N steps, --layers A B only those
-depths, --match W only what has W in its name. A learner with other settings is another learner.
+what is finished are in --out, one JSON object a line, with manifests and what was measured during
+training (curves): few files, small enough to carry. For less: --steps N trains everything for N
+steps, --layers A B only those depths, --match W only what has W in its name. A learner with other
+settings is another learner.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ class Found:
 
     def __init__(self, out: Path) -> None:
         self.out, self.rows, self.manifests = out, {}, {}
+        self.curves: list[dict] = []
         self.lock = threading.Lock()
 
     def add(self, one: Learner, shelf: Shelf) -> None:
@@ -95,12 +97,18 @@ class Found:
         rows = rows_of(one, shelf)
         with self.lock:
             self.rows.setdefault(kind, []).extend(rows)
-            self.manifests[name_of(one)] = folder_of(one, shelf).manifest()
-            lines = "".join(json.dumps(row) + "\n" for row in self.rows[kind])
-            write_text(self.out / f"{FILES[kind]}.jsonl", lines)
+            folder = folder_of(one, shelf)
+            self.manifests[name_of(one)] = folder.manifest()
+            self.curves += [{"learner": describe(one)} | row for row in folder.rows()]
+            write_text(self.out / f"{FILES[kind]}.jsonl", in_lines(self.rows[kind]))
+            write_text(self.out / "curves.jsonl", in_lines(self.curves))
             write_text(self.out / "manifests.json", json.dumps(self.manifests) + "\n")
         took = time.monotonic() - began
         print(f"{describe(one)}: done, {took:.1f} s in this call", flush=True)
+
+
+def in_lines(rows: list) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def rows_of(one: Learner, shelf: Shelf) -> list:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks.parity_page import beyond, draw_parity, parity_rows, table_3, trained
-from benchmarks.results import DOCS, fill, read_manifests, read_rows
+from benchmarks.parity_page import KINDS, beyond, draw_parity, fitting, table_3, trained
+from benchmarks.results import DOCS, fill, join_rows, read_manifests, read_rows
 from benchmarks.unpack import markdown
 from espalier import experiments
 from espalier.experiments.alta_figure_4 import PROGRAMS
@@ -33,7 +33,7 @@ def learning(docs: Path = DOCS) -> list[str]:
     pictures.mkdir(parents=True, exist_ok=True)
     rows = read_rows(data, "alta-figure-4")
     save_figure(experiments.load("alta-figure-4").draw(rows), pictures / "alta-figure-4.png")
-    ends = parity_rows(data)
+    ends = join_rows(data, "alta-table-3", KINDS)
     draw_parity(ends, rows, pictures)
     speed = json.loads((data / "speed-h200.json").read_text(encoding="utf-8"))
     take_in_manifests(data)
@@ -43,6 +43,7 @@ def learning(docs: Path = DOCS) -> list[str]:
         "alta-table-2": markdown(table_2(rows)),
         "run-parity": markdown(trained(of_kind(manifests, "parity"))),
         "alta-table-3": markdown(table_3(ends)),
+        "fitting": markdown(fitting(join_rows(data, "curves", ["learner", "seed"]))),
         "beyond": markdown(beyond(ends)),
         "speed": markdown(pace(speed)),
     }

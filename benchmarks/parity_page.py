@@ -17,7 +17,6 @@ from espalier.data.parity import ParityConfig, parity_set
 from espalier.experiments.alta_figure_5 import beside
 from espalier.experiments.alta_table_3 import KINDS
 from espalier.plots import save_figure
-from espalier.storage import write_frame
 
 # Shares of right answers in the ALTA paper's Table 3: up to 20 bits, more bits, more ones.
 TABLE_3 = {
@@ -32,20 +31,6 @@ TABLE_3 = {
 }
 TRAINED_TO = ParityConfig().longest  # bits, and so ones
 FEW, MANY = ((0, 4), (5, 10), (11, 20), (0, 20)), ((21, 30), (31, 40))
-
-
-def parity_rows(data: Path) -> pd.DataFrame:
-    """All rows there are; those of lines carried here take the place of the same Transformer's."""
-    lines, parquet = data / "alta-table-3.jsonl", data / "alta-table-3.parquet"
-    if lines.exists():
-        rows = pd.read_json(lines, lines=True)
-        if parquet.exists():
-            before = pd.read_parquet(parquet)
-            again = before.set_index(KINDS).index.isin(rows.set_index(KINDS).index)
-            rows = pd.concat([before[~again], rows])
-        write_frame(parquet, rows.sort_values([*KINDS, "seed", "length", "ones"]))
-        lines.unlink()
-    return pd.read_parquet(parquet)
 
 
 def draw_parity(rows: pd.DataFrame, traces: pd.DataFrame, pictures: Path) -> None:
@@ -90,6 +75,19 @@ def table_3(rows: pd.DataFrame) -> pd.DataFrame:
             here = f"{table.loc[kind, name]:.1%}" if kind in table.index else "not yet trained"
             row |= {f"{name}, paper": paper, f"{name}, here": here}
         found.append(row)
+    return pd.DataFrame(found)
+
+
+def fitting(curves: pd.DataFrame) -> pd.DataFrame:
+    """Right answers on training's lengths in the course of training."""
+    found = []
+    for kind in TABLE_3:
+        layers, shared, positions = kind
+        name = f"parity {layers} {'shared' if shared == 'yes' else 'own'} {positions}"
+        own = curves[curves["learner"] == name].sort_values("step")
+        if len(own):
+            steps = {f"{row.step:,}": f"{row.short:.1%}" for row in own.itertuples()}
+            found.append(_named(kind) | steps)
     return pd.DataFrame(found)
 
 

@@ -73,6 +73,20 @@ def read_rows(data: Path, name: str) -> pd.DataFrame:
     return pd.read_parquet(parquet)
 
 
+def join_rows(data: Path, name: str, keys: list[str]) -> pd.DataFrame:
+    """All rows there are; lines carried here take the place of rows with the same keys."""
+    lines, parquet = data / f"{name}.jsonl", data / f"{name}.parquet"
+    if lines.exists():
+        rows = pd.read_json(lines, lines=True)
+        if parquet.exists():
+            before = pd.read_parquet(parquet)
+            again = before.set_index(keys).index.isin(rows.set_index(keys).index)
+            rows = pd.concat([before[~again], rows])
+        write_frame(parquet, rows.sort_values(keys, kind="stable"))
+        lines.unlink()
+    return pd.read_parquet(parquet)
+
+
 def read_manifests(data: Path) -> dict[str, dict]:
     """What every figure's run says about itself, whichever call of the script it was part of."""
     found: dict[str, dict] = {}

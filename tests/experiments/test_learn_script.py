@@ -41,6 +41,8 @@ def test_it_stops_when_time_is_up_and_goes_on(tmp_path, capsys):
     rows = pd.read_json(tmp_path / "out/alta-table-3.jsonl", lines=True)
     assert set(rows["layers"]) == {1}
     assert rows.groupby(["sharing", "positions", "seed"]).ngroups == 8
+    curves = pd.read_json(tmp_path / "out/curves.jsonl", lines=True)
+    assert curves.groupby(["learner", "seed"])["step"].agg(list).tolist() == [[10, 20]] * 8
 
 
 def test_it_checks_and_times_every_kind(tmp_path, capsys):

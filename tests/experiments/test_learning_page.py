@@ -11,12 +11,12 @@ from benchmarks.parity_page import (
     TABLE_3,
     beyond,
     draw_parity,
+    fitting,
     known_cells,
-    parity_rows,
     table_3,
     trained,
 )
-from benchmarks.results import DOCS
+from benchmarks.results import DOCS, join_rows
 
 from espalier.data.parity import ParityConfig, parity_set
 
@@ -94,7 +94,8 @@ def test_rows_join_those_that_are_there_and_take_the_place_of_their_like(rows, t
 
     def carry(some):
         some.to_json(tmp_path / "alta-table-3.jsonl", orient="records", lines=True)
-        return parity_rows(tmp_path).sort_values(order, ignore_index=True)
+        found = join_rows(tmp_path, "alta-table-3", KINDS)
+        return found.sort_values(order, ignore_index=True)
 
     shallow = rows["layers"] == 8
     stale = rows[shallow].assign(right=0)
@@ -102,6 +103,14 @@ def test_rows_join_those_that_are_there_and_take_the_place_of_their_like(rows, t
     carry(rows[shallow])
     assert carry(rows[~shallow]).equals(rows.sort_values(order, ignore_index=True))
     assert not (tmp_path / "alta-table-3.jsonl").exists()
+
+
+def test_fitting_is_what_was_measured_on_training_lengths():
+    steps = pd.DataFrame({"step": [20, 10], "short": [0.75, 0.5], "seed": 0})
+    told = fitting(steps.assign(learner="parity 40 shared absolute")).to_dict("records")
+    assert told == [
+        {"layers": 40, "shared": "yes", "positions": "absolute", "10": "50.0%", "20": "75.0%"}
+    ]
 
 
 def test_manifests_join_those_of_their_kind(tmp_path):
