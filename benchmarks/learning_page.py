@@ -1,7 +1,8 @@
 """docs/results/learning.md from committed rows: `python -m benchmarks.results learning`.
 
 Reads docs/results/data/learning, where the files that `python -m benchmarks.learn` wrote are put as
-they are, and speed-h200.json; draws docs/images/learning. Transformers: see parity_page.py.
+they are, and speed-h200.json; draws docs/images/learning. Transformers: see parity_page.py and
+scan_page.py.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pandas as pd
 
 from benchmarks.parity_page import KINDS, beyond, draw_parity, fitting, table_3, trained
 from benchmarks.results import DOCS, fill, join_rows, read_manifests, read_rows
+from benchmarks.scan_page import MODEL, draw_scan, left_out, table_6, taught
 from benchmarks.unpack import markdown
 from espalier import experiments
 from espalier.experiments.alta_figure_4 import PROGRAMS
@@ -47,6 +49,14 @@ def learning(docs: Path = DOCS) -> list[str]:
         "beyond": markdown(beyond(ends)),
         "speed": markdown(pace(speed)),
     }
+    if any(data.glob("alta-table-6.*")):
+        steps = join_rows(data, "alta-table-6", MODEL)
+        draw_scan(steps, pictures)
+        blocks |= {
+            "run-scan": markdown(taught(of_kind(manifests, "scan"))),
+            "alta-table-6": markdown(table_6(steps)),
+            "left-out": left_out(steps),
+        }
     page = docs / "results/learning.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
     return list(blocks)

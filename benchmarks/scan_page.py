@@ -1,0 +1,94 @@
+"""The learning page's Transformers on SCAN: Table 6 and Figure 18, as far as they were trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from espalier import experiments
+from espalier.plots import save_figure
+
+DEPTHS = (2, 6, 16, 32, 64, 128, 256)
+# Percentages of test commands answered rightly in the ALTA paper's Table 6, by depth.
+TABLE_6 = {
+    ("length", "yes", "relative"): (11, 10, 9, 7, 7, 7, 5),
+    ("length", "yes", "absolute"): (8, 9, 7, 5, 5, 6, 4),
+    ("length", "no", "relative"): (9, 9, 11, 10, 10),
+    ("length", "no", "absolute"): (9, 6, 7, 6, 4),
+    ("mcd1", "yes", "relative"): (5, 3, 2, 4, 3, 3, 2),
+    ("mcd1", "yes", "absolute"): (4, 1, 3, 2, 2, 2, 1),
+    ("mcd1", "no", "relative"): (4, 4, 3, 2, 2),
+    ("mcd1", "no", "absolute"): (5, 2, 1, 1, 2),
+    ("mcd2", "yes", "relative"): (9, 13, 9, 5, 4, 7, 3),
+    ("mcd2", "yes", "absolute"): (5, 6, 2, 2, 2, 2, 2),
+    ("mcd2", "no", "relative"): (13, 7, 4, 5, 4),
+    ("mcd2", "no", "absolute"): (4, 4, 2, 2, 1),
+    ("mcd3", "yes", "relative"): (12, 12, 6, 5, 7, 2, 3),
+    ("mcd3", "yes", "absolute"): (3, 4, 3, 3, 3, 2, 2),
+    ("mcd3", "no", "relative"): (8, 8, 7, 3, 2),
+    ("mcd3", "no", "absolute"): (4, 5, 2, 3, 1),
+}
+KINDS = ["split", "sharing", "positions"]
+MODEL = ["layers", "sharing", "positions"]
+
+
+def table_6(rows: pd.DataFrame) -> pd.DataFrame:
+    """The paper's numbers beside ours, for every depth of which there is one; a dash for none."""
+    table = experiments.load("alta-table-6").tabulate(rows).set_index([*KINDS, "layers"])["mean"]
+    trained = [depth for depth in DEPTHS if depth in set(rows["layers"])]
+    found = []
+    for kind, printed in TABLE_6.items():
+        paper = dict(zip(DEPTHS, printed, strict=False))
+        row: dict[str, object] = dict(zip(["split", "shared", "positions"], kind, strict=True))
+        for depth in trained:
+            here = table.get((*kind, depth))
+            row[f"{depth}, paper"] = f"{paper[depth]}%" if depth in paper else "-"
+            row[f"{depth}, here"] = "-" if here is None else f"{here:.1%}"
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def left_out(rows: pd.DataFrame) -> str:
+    """The Transformers of Table 6 that were not trained, as a list."""
+    trained = set(rows[MODEL].itertuples(index=False, name=None))
+    lines = []
+    for sharing, title in (("yes", "shared"), ("no", "own")):
+        for positions in ("relative", "absolute"):
+            depths = DEPTHS[: len(TABLE_6["length", sharing, positions])]
+            missing = [str(n) for n in depths if (n, sharing, positions) not in trained]
+            if missing:
+                lines.append(
+                    f"- {title} weights, {positions} positions: {', '.join(missing)} layers"
+                )
+    return "\n".join(lines)
+
+
+def taught(manifests: dict[str, dict]) -> pd.DataFrame:
+    """What was trained, where, and for how long; each has a member for every split."""
+    found = []
+    for one in manifests.values():
+        shape, recipe = one["config"]["shape"], one["config"]["recipe"]
+        found.append(
+            {
+                "layers": shape["layers"],
+                "shared": "yes" if shape["shared"] else "no",
+                "positions": shape["positions"],
+                "steps": f"{recipe['steps']:,}",
+                "batch": recipe["batch"],
+                "products": recipe["precision"],
+                "device": one["device"],
+                "torch": one["versions"]["torch"],
+                "seconds": round(one["seconds"]),
+                "steps/s": round(recipe["steps"] / one["seconds"]),
+            }
+        )
+    order = ["layers", "shared", "positions"]
+    return pd.DataFrame(found).sort_values(order, ascending=[True, False, False])
+
+
+def draw_scan(rows: pd.DataFrame, pictures: Path) -> None:
+    """Table 6 as a figure, and Figure 18."""
+    shown = rows[(rows["sharing"] == "yes") & (rows["positions"] == "relative")]
+    save_figure(experiments.load("alta-table-6").draw(rows), pictures / "alta-table-6.png")
+    save_figure(experiments.load("alta-figure-18").draw(shown), pictures / "alta-figure-18.png")

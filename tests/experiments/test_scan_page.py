@@ -1,0 +1,54 @@
+"""Table 6 beside the paper's, for as many of its Transformers as were trained."""
+
+import pandas as pd
+import pytest
+from benchmarks.scan_page import DEPTHS, TABLE_6, draw_scan, left_out, table_6, taught
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """All splits of five Transformers, with an accuracy that tells which; the last step counts."""
+    models = [(n, s, p) for n in (2, 6) for s in ("yes", "no") for p in ("relative", "absolute")]
+    models = [*models[:4], (6, "yes", "relative")]
+    found = []
+    for split in ("length", "mcd1", "mcd2", "mcd3"):
+        for number, (layers, sharing, positions) in enumerate(models):
+            for step in (10, 20):
+                kind = {"split": split, "sharing": sharing, "positions": positions}
+                share = (number + len(split)) / 100 * (step == 20)
+                measured = {"train_loss": 0.1, "train_accuracy": 1.0, "accuracy": share}
+                found.append(kind | measured | {"layers": layers, "seed": 0, "step": step})
+    return pd.DataFrame(found)
+
+
+def test_the_table_has_the_papers_numbers_and_ours(rows):
+    table = table_6(rows).set_index(["split", "shared", "positions"])
+    assert list(table) == ["2, paper", "2, here", "6, paper", "6, here"]
+    assert len(table) == len(TABLE_6)
+    assert table.loc[("mcd2", "no", "relative")].tolist() == ["13%", "6.0%", "7%", "-"]
+    assert table.loc[("length", "yes", "relative")].tolist() == ["11%", "6.0%", "10%", "10.0%"]
+
+
+def test_what_was_left_out_is_named(rows):
+    assert left_out(rows).splitlines() == [
+        "- shared weights, relative positions: 16, 32, 64, 128, 256 layers",
+        "- shared weights, absolute positions: 6, 16, 32, 64, 128, 256 layers",
+        "- own weights, relative positions: 6, 16, 32, 64 layers",
+        "- own weights, absolute positions: 6, 16, 32, 64 layers",
+    ]
+    assert {len(printed) for printed in TABLE_6.values()} == {len(DEPTHS), len(DEPTHS) - 2}
+
+
+def test_figures_are_drawn_and_runs_told(rows, tmp_path):
+    draw_scan(rows, tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"alta-figure-18.png", "alta-table-6.png"}
+
+    def manifest(layers, shared):
+        shape = {"layers": layers, "shared": shared, "positions": "relative"}
+        recipe = {"steps": 100_000, "batch": 64, "precision": "bfloat16"}
+        told = {"config": {"shape": shape, "recipe": recipe}, "device": "X", "seconds": 50.2}
+        return told | {"versions": {"torch": "2"}}
+
+    table = taught({"a": manifest(6, True), "b": manifest(2, False), "c": manifest(2, True)})
+    assert table[["layers", "shared"]].to_numpy().tolist() == [[2, "yes"], [2, "no"], [6, "yes"]]
+    assert set(table["steps/s"]) == {1992}
