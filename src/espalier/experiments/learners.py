@@ -167,7 +167,7 @@ def end_to_end(scale: Scale) -> tuple[ParityRun, ...]:
             run, depths = ParityRun(), (8, 40)
         case "small":
             shape = TransformerShape(TOKENS, 2, width=32, hidden=128, heads=4, head_width=8)
-            recipe = StepRecipe(1_600, 64, 1e-2, "adafactor", measures=4, precision="float32")
+            recipe = StepRecipe(2_000, 64, 1e-2, "adafactor", measures=4, precision="float32")
             train, test = ParityConfig(7, 1_000), ParityConfig(14, 60, seed=1)
             run, depths = ParityRun(shape, train, test, recipe, seeds=2), (2, 4)
         case "smoke":
@@ -193,8 +193,8 @@ def translators(scale: Scale) -> tuple[ScanRun, ...]:
             shape = TransformerShape(
                 len(SYMBOLS), len(SYMBOLS), 32, 64, heads=4, head_width=8, decoder=True
             )
-            recipe = StepRecipe(1_000, 64, 2e-3, "adam", measures=4, precision="float32")
-            run = ScanRun(shape, ("upto:6,8",), recipe, seeds=1, tests=500)
+            recipe = StepRecipe(1_200, 64, 2e-3, "adam", measures=4, precision="float32")
+            run = ScanRun(shape, ("upto:5,7",), recipe, seeds=1, tests=500)
             depths = (1, 2, 4)
         case "smoke":
             shape = TransformerShape(
