@@ -1,5 +1,6 @@
 import itertools
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -114,7 +115,8 @@ def test_what_cannot_be_taught_is_refused(tmp_path):
         train_on_traces(ENTRY.program, [])
     with pytest.raises(es.ConfigError, match=r"seeds are \[1, 1\]; give at least one, and none tw"):
         teach(seeds=(1, 1))
-    with pytest.raises(es.ConfigError, match="noise is -1; a standard deviation is 0 or more"):
-        TraceSettings(noise=-1)
+    for noise in (-1, math.nan, math.inf):
+        with pytest.raises(es.ConfigError, match=f"noise is {noise}; a standard deviation is 0 or"):
+            TraceSettings(noise=noise)
     with pytest.raises(es.ConfigError, match="hidden is 0; it must be at least 1"):
         TraceSettings(hidden=0)

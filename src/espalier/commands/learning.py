@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Out = Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")]
 Seeds = Annotated[int, Parameter(help="Train so many at once, from seed 0 on.")]
+Members = Annotated[int | None, Parameter(help="Train so many at once, from seed 0 on.")]
 Steps = Annotated[int | None, Parameter(help="Updates of the weights.")]
 Depth = Annotated[int | None, Parameter(help="Layers; a decoder has as many again.")]
 Shared = Annotated[bool | None, Parameter(help="All layers have the same weights.")]
@@ -130,7 +131,7 @@ def train_parity(
         int | None, Parameter(help="Most bits in training; tests have up to twice as many.")
     ] = None,
     steps: Steps = None,
-    seeds: Seeds = 1,
+    seeds: Members = None,
     config: Config = None,
     settings: Settings = None,
     device: Device = "auto",
@@ -163,7 +164,7 @@ def train_scan(
         Parameter(name="--split", negative="", help="length, mcd1, ..., or made: upto:8,16."),
     ] = None,
     steps: Steps = None,
-    seeds: Seeds = 1,
+    seeds: Members = None,
     config: Config = None,
     settings: Settings = None,
     device: Device = "auto",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -60,7 +61,7 @@ class TraceSettings:
         for name in ("hidden_layers", "hidden"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.noise < 0:
+        if not 0 <= self.noise < math.inf:
             raise ConfigError(f"noise is {self.noise}; a standard deviation is 0 or more")
 
 

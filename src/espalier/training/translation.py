@@ -84,6 +84,8 @@ class ScanRun:
             raise ConfigError(
                 f"seeds is {self.seeds} and splits are {self.splits}; give one of each at least"
             )
+        if len(set(self.splits)) < len(self.splits):
+            raise ConfigError(f"splits are {self.splits}; give none twice: `seeds` trains several")
         if not self.shape.decoder:
             raise ConfigError("shape.decoder is False; SCAN's actions are written by a decoder")
         told, symbols = (self.shape.vocabulary, self.shape.outputs), len(SYMBOLS)
@@ -122,8 +124,6 @@ class Pairs:
     @classmethod
     def of(cls, examples: Sequence[Example]) -> Pairs:
         """Examples in their order."""
-        if not examples:
-            raise DataError("a split of SCAN has no examples of one kind; nothing can be learnt")
         commands = [[_CODES[word] for word in one.command.split()] for one in examples]
         actions = [[*(_CODES[word] for word in one.actions.split()), END] for one in examples]
         return cls(_padded(commands), _padded(actions))
@@ -152,7 +152,7 @@ class TranslationTask:
     @classmethod
     def of(cls, run: ScanRun, device: torch.device) -> TranslationTask:
         """The run's splits on a device, each split's examples once."""
-        found = {name: read_split(name) for name in run.splits}
+        found = {name: _whole(read_split(name)) for name in run.splits}
         ordered = [sorted(split.train, key=lambda one: one.length) for split in found.values()]
         everything = [one for examples in ordered for one in examples]
         sizes = [len(split.train) for split in found.values()]
@@ -257,6 +257,16 @@ def read_split(name: str) -> ScanSplit:
     except ValueError:
         raise DataError(f"{name!r} is not a split of SCAN; write 'upto:8,16'") from None
     return _made(learnt, tested)
+
+
+def _whole(split: ScanSplit) -> ScanSplit:
+    """The split itself, if it can be learnt from and tested."""
+    if not split.train or not split.test:
+        raise DataError(
+            f"the split {split.name!r} has {len(split.train):,} examples to learn from and "
+            f"{len(split.test):,} to be tested on; choose one with both"
+        )
+    return split
 
 
 def widths(ordered: Sequence[Sequence[Example]], batch: int) -> list[int]:
