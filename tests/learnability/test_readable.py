@@ -110,5 +110,5 @@ def test_what_cannot_be_taught_is_refused():
         train_readable(ENTRY.program, [])
     with pytest.raises(es.DataError, match="the program takes no layer; run it for one at least"):
         train_readable(ENTRY.program, inputs(SHORT), max_layers=0)
-    with pytest.raises(es.ConfigError, match=r"seeds are \[\]; give at least one"):
+    with pytest.raises(es.ConfigError, match=r"seeds are \[\]; give integers, at least one"):
         train_readable(ENTRY.program, inputs(SHORT), seeds=())

@@ -68,10 +68,26 @@ def test_a_run_is_read_back_from_its_folder(taught):
         load_trace_trained(replace(ENTRY.program, output_name="done"), place)
     with pytest.raises(es.ModelError, match="holds no finished run on traces"):
         load_trace_trained(ENTRY.program, place.parent / "other")
+    file = place / "epoch-2.safetensors"
+    kept = file.rename(place / "elsewhere")
+    with pytest.raises(es.FileError, match=r"there is no file .*epoch-2.safetensors"):
+        load_trace_trained(ENTRY.program, place)
+    kept.rename(file)
     with pytest.raises(es.ModelError, match="holds rules, not a trained MLP"):
         found.models[0].save(place / "model.safetensors")
     with pytest.raises(es.ConfigError, match=r"holds another run: .*seeds.1 1 -> None"):
         teach(place, seeds=(0,))
+
+
+def test_a_folder_is_of_one_program(tmp_path):
+    """Another output is read from the same lessons; the folder stays that of the first."""
+    settings = TraceSettings(hidden=8, recipe=StepRecipe(2, 8, measures=1))
+    inputs = [ENTRY.encode(text) for text in SHORT]
+    train_on_traces(ENTRY.program, inputs, settings=settings, device="cpu", out=tmp_path)
+    other = replace(ENTRY.program, output_name="done")
+    with pytest.raises(es.ConfigError, match="was begun for another program"):
+        train_on_traces(other, inputs, settings=settings, device="cpu", out=tmp_path)
+    assert load_trace_trained(ENTRY.program, tmp_path)
 
 
 def test_agreement_is_the_share_of_inputs_answered_as_the_program_does(taught):
@@ -113,8 +129,13 @@ def test_the_compiled_rules_would_lose_nothing():
 def test_what_cannot_be_taught_is_refused(tmp_path):
     with pytest.raises(es.ProgramError, match="the training set is empty"):
         train_on_traces(ENTRY.program, [])
-    with pytest.raises(es.ConfigError, match=r"seeds are \[1, 1\]; give at least one, and none tw"):
+    with pytest.raises(
+        es.ConfigError, match=r"seeds are \[1, 1\]; give integers, at least one, and"
+    ):
         teach(seeds=(1, 1))
+    for seeds in (5, (0.5,), (True,), ("a",), (1 << 64,)):
+        with pytest.raises(es.ConfigError, match="seeds are "):
+            teach(seeds=seeds)
     for noise in (-1, math.nan, math.inf):
         with pytest.raises(es.ConfigError, match=f"noise is {noise}; a standard deviation is 0 or"):
             TraceSettings(noise=noise)

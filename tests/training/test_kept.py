@@ -97,6 +97,13 @@ def test_a_run_of_another_kind_is_not_gone_on_with(kind):
         other(out=whole, device="cpu")
 
 
+@pytest.mark.parametrize("text", ["{}", "[]"])
+def test_a_manifest_of_something_else_is_told_as_such(tmp_path, text):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(es.FileError, match=r"manifest.json is not a run's; is this folder a run"):
+        on_parity(out=tmp_path, device="cpu")
+
+
 @pytest.mark.parametrize("train", [es.train_on_traces, es.train_readable])
 @pytest.mark.parametrize(
     ("wrong", "says"),

@@ -23,7 +23,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.errors import ConfigError
 from espalier.language import Program, Run
 from espalier.language.program import check_batch
 from espalier.learnability.readings import UNKNOWN, Readings, class_places, readings
@@ -43,7 +42,7 @@ from espalier.training.learner import Row
 from espalier.training.loop import Plan
 from espalier.training.progress import Report, silence
 from espalier.training.schedule import AtEpochs
-from espalier.training.stacked import StackedLearner, StepRecipe, Team
+from espalier.training.stacked import StackedLearner, StepRecipe, Team, check_seeds
 
 
 @dataclass(frozen=True)
@@ -177,8 +176,7 @@ def train_readable(
     With `out`, the run is kept in that folder, and one that was stopped goes on.
     """
     settings = ReadableSettings() if settings is None else settings
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ConfigError(f"seeds are {list(seeds)}; give at least one, and none twice")
+    seeds = check_seeds(seeds)
     where = choose_device(device)
     asked = readings(program, inputs, max_layers=max_layers)
     shape = shape_for(program, settings, asked.layers)

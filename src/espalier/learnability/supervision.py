@@ -41,7 +41,7 @@ from espalier.training.loop import Plan
 from espalier.training.optimisers import Weights
 from espalier.training.progress import Report, silence
 from espalier.training.schedule import AtEpochs
-from espalier.training.stacked import StackedLearner, StepRecipe, Team
+from espalier.training.stacked import StackedLearner, StepRecipe, Team, check_seeds
 
 HALF = 0.5  # an output is on the right side if it is nearer to its target than to the other value
 
@@ -150,8 +150,7 @@ def train_on_traces(
     With `out`, the run is kept in that folder, and one that was stopped goes on.
     """
     settings = TraceSettings() if settings is None else settings
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ConfigError(f"seeds are {list(seeds)}; give at least one, and none twice")
+    seeds = check_seeds(seeds)
     compiled, where = compile_program(program), choose_device(device)
     taught = lessons(compiled, inputs, max_layers=max_layers)
     learner = trace_learner(taught, settings, seeds=seeds, device=where)
