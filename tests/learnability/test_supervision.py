@@ -18,6 +18,7 @@ from espalier.learnability.supervision import (
     train_on_traces,
 )
 from espalier.nets.noise import Dice
+from espalier.plots.weights import draw_weights
 from espalier.training.stacked import StepRecipe
 
 SHORT = ["".join(bits) for size in range(1, 5) for bits in itertools.product("01", repeat=size)]
@@ -66,7 +67,7 @@ def test_a_run_is_read_back_from_its_folder(taught):
     assert (listed.kind, listed.members, listed.epoch, listed.epochs) == ("traces", 2, 2.0, 2)
     with pytest.raises(es.ModelError, match="on the traces of another program"):
         load_trace_trained(replace(ENTRY.program, output_name="done"), place)
-    with pytest.raises(es.ModelError, match="holds no finished run on traces"):
+    with pytest.raises(es.ModelError, match="holds no finished run of kind 'traces'"):
         load_trace_trained(ENTRY.program, place.parent / "other")
     file = place / "epoch-2.safetensors"
     kept = file.rename(place / "elsewhere")
@@ -88,6 +89,20 @@ def test_a_folder_is_of_one_program(tmp_path):
     with pytest.raises(es.ConfigError, match="was begun for another program"):
         train_on_traces(other, inputs, settings=settings, device="cpu", out=tmp_path)
     assert load_trace_trained(ENTRY.program, tmp_path)
+
+
+def test_results_show_themselves(taught):
+    _, found = taught
+    assert str(found).startswith("2 trained on 13 lessons: after 500 steps  train_loss 0.")
+    table = found.to_frame()
+    assert table.step.tolist() == [250, 250, 500, 500]
+    assert table.right.tolist() == [row["right"] for row in found.rows]
+    assert "TraceTrained(2 heads, residual width 9, trained MLP of 64 and 64 units" in str(
+        found.models[0]
+    )
+    # The rules that the MLP replaced are not shown as what it does.
+    with pytest.raises(es.ModelError, match="its units stand for no rules"):
+        draw_weights(found.models[0])
 
 
 def test_agreement_is_the_share_of_inputs_answered_as_the_program_does(taught):

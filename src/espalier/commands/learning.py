@@ -83,7 +83,7 @@ def train_traces(
             report=report,
         )
     shares = agreement(entry.program, found.models, batch, max_layers=layers) if batch else None
-    _show(_last(found.rows), shares)
+    _show(found.rows, shares)
     say(f"{found.lessons:,} distinct lessons; kept in {out}")
 
 
@@ -117,7 +117,7 @@ def train_readable(
             device=device,
             report=report,
         )
-    _show(_last(found.rows))
+    _show(found.rows)
     say(f"kept in {out}")
 
 
@@ -149,7 +149,7 @@ def train_parity(
     run = configured(ParityRun(), config, settings, flags)
     with reporting() as report:
         rows = train(run, out=out, device=device, report=report)
-    _show(_last(rows))
+    _show(rows)
     say(f"kept in {out}")
 
 
@@ -181,7 +181,7 @@ def train_scan(
     run = configured(ScanRun(), config, settings, flags)
     with reporting() as report:
         rows = train(run, out=out, device=device, report=report)
-    _show(_last(rows))
+    _show(rows)
     say(f"kept in {out}")
 
 
@@ -189,15 +189,12 @@ def _shape(layers: int | None, shared: bool | None, positions: str | None) -> di
     return {"shape.layers": layers, "shape.shared": shared, "shape.positions": positions}
 
 
-def _last(rows: Sequence[Row]) -> list[Row]:
-    """Every member's row of the last measure."""
-    return [row for row in rows if row["step"] == rows[-1]["step"]]
-
-
 def _show(rows: Sequence[Row], shares: Sequence[float] | None = None) -> None:
     """A line a member: its last measures, and the share of inputs answered as a program does."""
+    from espalier.training.progress import latest
+
     hidden = ("epoch", "member")
-    shown = [{k: v for k, v in row.items() if k not in hidden} for row in rows]
+    shown = [{k: v for k, v in row.items() if k not in hidden} for row in latest(rows)]
     if shares is not None:
         shown = [row | {"as the program": s} for row, s in zip(shown, shares, strict=True)]
     cells = [

@@ -25,6 +25,8 @@ from torch import Tensor
 
 from espalier.language import Program, Run
 from espalier.language.program import check_batch
+from espalier.language.records import program_hash
+from espalier.learnability.keeping import Measured, read_run
 from espalier.learnability.readings import UNKNOWN, Readings, class_places, readings
 from espalier.nets.noise import Dice
 from espalier.nets.sublayers import norm
@@ -111,14 +113,19 @@ def _one_variable(
     return torch.stack([-(shares * known).sum((1, 2)), known.sum((1, 2)), right.sum((1, 2))])
 
 
-@dataclass(frozen=True, eq=False)
-class Readable:
+@dataclass(frozen=True, eq=False, repr=False)
+class Readable(Measured):
     """Transformers that were taught to hold a program's variables: their measures and weights."""
 
     program: Program
     rows: tuple[Row, ...]
     shape: TransformerShape
     weights: Weights
+
+    def __str__(self) -> str:
+        return f"{len(self.weights['embedding'])} Transformers: {self.last_measures()}"
+
+    __repr__ = __str__
 
     @torch.no_grad()
     def run_many(self, batch: Iterable[Iterable[object]], *, max_layers: int) -> list[list[Run]]:
@@ -189,7 +196,11 @@ def train_readable(
         metadata={"shape": json.dumps(shape.to_dict())},
     )
     config = {"settings": asdict(settings), "seeds": list(seeds), "shape": shape.to_dict()}
-    data = {"sha256": asked.digest, "inputs": len(asked.lengths)}
+    data = {
+        "sha256": asked.digest,
+        "inputs": len(asked.lengths),
+        "program_sha256": program_hash(program),
+    }
     rows = keep_run(
         learner,
         Plan(settings.recipe.measures, (AtEpochs((settings.recipe.measures,)),)),
@@ -199,6 +210,13 @@ def train_readable(
     )
     weights = {name: tensor.detach() for name, tensor in learner.weights.items()}
     return Readable(program, tuple(rows), shape, weights)
+
+
+def load_readable(program: Program, path: str | os.PathLike[str]) -> Readable:
+    """The Transformers of a finished run's folder; `program` is the one it was trained on."""
+    kept = read_run(path, "readable", program)
+    shape = TransformerShape(**json.loads(kept.metadata["shape"]))
+    return Readable(program, kept.rows, shape, kept.tensors)
 
 
 def shape_for(program: Program, settings: ReadableSettings, layers: int) -> TransformerShape:

@@ -14,7 +14,6 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -27,9 +26,9 @@ from espalier.interpreter.interpret import interpret_many
 from espalier.language import Program
 from espalier.language.records import program_hash
 from espalier.learnability.assignments import training_set
+from espalier.learnability.keeping import Measured, read_run
 from espalier.learnability.lessons import Lessons, lessons
 from espalier.learnability.traces import Traces
-from espalier.nets.files import read_tensors
 from espalier.nets.mlp import TrainedFeedForward, apply_mlps, random_mlps
 from espalier.nets.noise import Dice
 from espalier.nets.universal import UniversalEncoder
@@ -81,6 +80,19 @@ class TraceTrained(CompiledModel):
             f"train with out=, and load_trace_trained reads the folder"
         )
 
+    @property
+    def unit_labels(self) -> NoReturn:
+        """Refused: what a trained unit stands for is not known."""
+        raise ModelError(
+            "the MLP of this model was trained, so that its units stand for no rules; "
+            "compile_program(model.program) is the model whose units do"
+        )
+
+    def _mlp_width(self) -> str:
+        trained = self.encoder.feedforward
+        assert isinstance(trained, TrainedFeedForward)
+        return f"trained MLP of {' and '.join(map(str, trained.hidden))} units"
+
 
 @dataclass(frozen=True, eq=False)
 class TraceTask:
@@ -124,13 +136,18 @@ class TraceTask:
         return x[..., : self.after.shape[1]] + apply_mlps(weights, x)
 
 
-@dataclass(frozen=True, eq=False)
-class Supervised:
+@dataclass(frozen=True, eq=False, repr=False)
+class Supervised(Measured):
     """MLPs trained on one program's traces: what was measured, and every one as a Transformer."""
 
     rows: tuple[Row, ...]
     models: tuple[TraceTrained, ...]
     lessons: int
+
+    def __str__(self) -> str:
+        return f"{len(self.models)} trained on {self.lessons:,} lessons: {self.last_measures()}"
+
+    __repr__ = __str__
 
 
 def train_on_traces(
@@ -200,19 +217,9 @@ def agreement(
 
 def load_trace_trained(program: Program, path: str | os.PathLike[str]) -> tuple[TraceTrained, ...]:
     """The Transformers of a finished run's folder; `program` is the one it was trained on."""
-    folder = RunFolder(Path(path))
-    manifest = folder.manifest()
-    if manifest is None or manifest.get("kind") != "traces" or manifest["status"] != "finished":
-        raise ModelError(f"{folder.path} holds no finished run on traces; train it with out= first")
-    measures = manifest["config"]["settings"]["recipe"]["measures"]
-    tensors, metadata = read_tensors(folder.path / f"epoch-{measures}.safetensors")
-    if manifest["data"].get("program_sha256") != program_hash(program):
-        raise ModelError(
-            f"{folder.path} was trained on the traces of another program; give the one it was "
-            f"trained on"
-        )
-    compiled = compile_program(program)
-    return tuple(_member(compiled, tensors, n) for n in range(len(json.loads(metadata["members"]))))
+    kept, compiled = read_run(path, "traces", program), compile_program(program)
+    members = json.loads(kept.metadata["members"])
+    return tuple(_member(compiled, kept.tensors, n) for n in range(len(members)))
 
 
 def _member(compiled: CompiledModel, tensors: Mapping[str, Tensor], number: int) -> TraceTrained:
