@@ -147,6 +147,7 @@ def train_parity(
         "seeds": seeds,
     }
     run = configured(ParityRun(), config, settings, flags)
+    _warn_of_slow_products(run.recipe.precision, device)
     with reporting() as report:
         rows = train(run, out=out, device=device, report=report)
     _show(rows)
@@ -179,6 +180,7 @@ def train_scan(
         "seeds": seeds,
     }
     run = configured(ScanRun(), config, settings, flags)
+    _warn_of_slow_products(run.recipe.precision, device)
     with reporting() as report:
         rows = train(run, out=out, device=device, report=report)
     _show(rows)
@@ -187,6 +189,16 @@ def train_scan(
 
 def _shape(layers: int | None, shared: bool | None, positions: str | None) -> dict[str, Any]:
     return {"shape.layers": layers, "shape.shared": shared, "shape.positions": positions}
+
+
+def _warn_of_slow_products(precision: str, device: str) -> None:
+    """Few CPUs multiply in bfloat16; on others a step takes a hundred times as long."""
+    from espalier.training.devices import choose_device
+
+    if precision == "bfloat16" and choose_device(device).type == "cpu":
+        say(
+            "bfloat16 is slow on most CPUs; --set recipe.precision=float32 is another run, and fast"
+        )
 
 
 def _show(rows: Sequence[Row], shares: Sequence[float] | None = None) -> None:
