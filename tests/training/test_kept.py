@@ -11,8 +11,8 @@ from espalier.nets.files import read_tensors
 from espalier.nets.transformer import TransformerShape
 from espalier.training import Interrupted, RunFolder
 from espalier.training.progress import silence
+from espalier.training.scan_pairs import SYMBOLS
 from espalier.training.stacked import StepRecipe
-from espalier.training.translation import SYMBOLS
 from small_disk import small_disk
 
 ENTRY = es.zoo.load("parity-sequential-relative")
