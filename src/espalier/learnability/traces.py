@@ -21,9 +21,9 @@ import numpy as np
 from espalier.errors import FileError, ProgramError, nearest
 from espalier.interpreter.batch import Column, Ints, State
 from espalier.interpreter.trace import Sublayer
-from espalier.language import Numerical, Program
+from espalier.language import Program
 from espalier.language.records import program_hash
-from espalier.learnability.assignments import Distinct, Layer, run_layers, training_set
+from espalier.learnability.assignments import Distinct, Layer, exact_sizes, run_layers, training_set
 from espalier.learnability.trace_tables import SIDES, SUBLAYERS, Side, TraceTables, columns_of
 from espalier.storage import atomic_path
 from espalier.version import __version__
@@ -177,10 +177,7 @@ class _Recorder:
     def __init__(self, program: Program, tables: TraceTables, *, distinct: bool) -> None:
         self.write: Callable[[pyarrow.Table], None]
         self._tables, self._names = tables, list(program.specs)
-        sizes = [
-            None if isinstance(spec, Numerical) else len(spec.values)
-            for spec in program.specs.values()
-        ]
+        sizes = exact_sizes(program)
         # What comes out of a head depends on other positions too.
         self._seen = {"attention": Distinct(sizes * 2), "mlp": Distinct(sizes)} if distinct else {}
         self._held: list[Any] = []
