@@ -93,7 +93,7 @@ def test_no_room_at_all(kind, tmp_path):
 def test_a_run_of_another_kind_is_not_gone_on_with(kind):
     train, _, whole = kind
     other = on_parity if train is not on_parity else on_scan
-    with pytest.raises(es.ConfigError, match=r"holds another run: .*; give another folder"):
+    with pytest.raises(es.ConfigError, match=r"holds another run: kind '.*' -> '.*'; give another"):
         other(out=whole, device="cpu")
 
 

@@ -45,6 +45,7 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     old = folder.manifest()
     if old is not None:
         _refuse_other_manifest(folder, old)
+        refuse_other_config(folder, {"kind": old["kind"]}, {"kind": manifest["kind"]})
         refuse_other_config(folder, old["config"], manifest["config"])
         _refuse_other_data(folder, old, manifest)
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
@@ -75,7 +76,8 @@ def refuse_other_config(folder: RunFolder, old: Any, new: Any) -> None:
 
 
 def _refuse_other_manifest(folder: RunFolder, old: Any) -> None:
-    if not isinstance(old, dict) or not {"config", "data", "began", "seconds"} <= old.keys():
+    needed = {"kind", "config", "data", "began", "seconds"}
+    if not isinstance(old, dict) or not needed <= old.keys():
         raise FileError(
             f"{folder.path / MANIFEST} is not a run's; is this folder a run? give another folder"
         )
