@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from espalier.learnability.readable import (
         Readable,
         ReadableSettings,
+        load_readable,
         train_readable,
     )
     from espalier.learnability.supervision import (
@@ -241,6 +242,7 @@ _HOMES = {
     "list_runs": "espalier.training",
     "load_compiled": "espalier.compiler",
     "load_language_model": "espalier.nets",
+    "load_readable": "espalier.learnability.readable",
     "load_trace_trained": "espalier.learnability.supervision",
     "local_optimum": "espalier.learnability",
     "minimal": "espalier.learnability",
@@ -353,6 +355,7 @@ __all__ = [
     "list_runs",
     "load_compiled",
     "load_language_model",
+    "load_readable",
     "load_trace_trained",
     "local_optimum",
     "minimal",

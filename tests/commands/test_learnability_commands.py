@@ -34,6 +34,9 @@ def test_inputs_come_from_a_file_or_by_chance(app, tmp_path, capsys) -> None:
     file.write_text("")
     with pytest.raises(es.DataError, match="is empty"):
         app("minimal", "parity-sum-modulo", "--file", str(file))
+    file.write_bytes(b"\xff\xfe1")
+    with pytest.raises(es.DataError, match="is not text in UTF-8"):
+        app("minimal", "parity-sum-modulo", "--file", str(file))
     with pytest.raises(es.FileError, match="there is no file"):
         app("minimal", "parity-sum-modulo", "--file", str(tmp_path / "none.txt"))
 

@@ -97,6 +97,28 @@ def test_readable_parity_and_scan_are_trained(app, tmp_path, capsys):
         app(*parity, "--steps", "20")
 
 
+def test_seeds_are_those_of_the_file_unless_a_flag_says_otherwise(app, tmp_path):
+    file = tmp_path / "run.toml"
+    file.write_text('seeds = 2\nsplits = ["upto:1,2"]\ntests = 5\n')
+    words = ["--config", str(file), "--layers", "1", "--steps", "10", *with_settings(*TINY)]
+    for more, members in (([], 2), (["--set", "seeds=3"], 3), (["--seeds", "1"], 1)):
+        out = tmp_path / str(members)
+        app("train", "scan", *words, *more, "--out", str(out))
+        assert RunFolder(out).manifest()["config"]["seeds"] == members
+        assert len(RunFolder(out).rows()) == 10 * members
+
+
+def test_it_is_said_that_bfloat16_is_slow_on_a_cpu(app, tmp_path, capsys):
+    words = ["train", "parity", "--length", "2", "--layers", "1", "--steps", "10"]
+    tiny = with_settings(*TINY, "recipe.batch=2", "train.per_count=2", "test.per_count=2")
+    app(*words, *tiny, "--out", str(tmp_path / "a"))
+    assert "bfloat16 is slow" not in capsys.readouterr().err
+    app(*words, *tiny, "--set", "recipe.precision=bfloat16", "--out", str(tmp_path / "b"))
+    assert (
+        "bfloat16 is slow on most CPUs; --set recipe.precision=float32" in capsys.readouterr().err
+    )
+
+
 def test_ctrl_c_from_the_shell(tmp_path):
     """The run is saved, and the exit status is that of an interrupt."""
     out = tmp_path / "run"

@@ -131,3 +131,14 @@ def test_a_widened_model_is_not_saved_as_what_it_was(tmp_path) -> None:
     model = es.compile_program(zoo.load("parity-sequential-relative").program).double()
     with pytest.raises(es.CompileError, match="float64"):
         model.save(tmp_path / "model.safetensors")
+
+
+def test_a_program_that_would_not_be_read_back_is_not_saved(tmp_path) -> None:
+    """Without their other conditions, two rules of a minimal version can hold together."""
+    entry = zoo.load("dyck")
+    inputs = [entry.encode(text) for text in entry.samples(40, size=6, seed=0)]
+    small = es.minimal(entry.program, inputs, constraints=True)
+    assert small.clash is not None
+    with pytest.raises(es.CompileError, match="can hold together, as in a minimal version"):
+        es.compile_program(small).save(tmp_path / "model.safetensors")
+    assert not list(tmp_path.iterdir())

@@ -29,7 +29,7 @@ def test_they_are_what_the_network_goes_through(case: Case) -> None:
             lessons(model, case.batch, max_layers=0)
         return
     taught = lessons(model, case.batch, max_layers=case.max_layers)
-    given_, made, total = set(), set(), 0
+    given_, made = set(), set()
     for tokens, run in zip(
         case.batch,
         es.interpret_many(program, case.batch, max_layers=case.max_layers),
@@ -43,13 +43,11 @@ def test_they_are_what_the_network_goes_through(case: Case) -> None:
             z = model.encoder.update_awake(resting, z, attended.clone())
             given_ |= rows(attended[0, awake])
             made |= rows(torch.cat([attended[0, awake], z[0, awake]], 1))
-            total += int(awake.sum())
     width = model.layout.width
     stream = taught.before[:, :width]
     assert rows(stream) == given_
     assert rows(torch.cat([stream, taught.after], 1)) == made
     assert len(taught) == len(made)
-    assert int(taught.counts.sum()) == total
 
 
 @settings(max_examples=30)
@@ -69,7 +67,6 @@ def test_recorded_traces_teach_the_same(case: Case, tmp_path_factory) -> None:
         taught = lessons(model, found if out is None else es.read_traces(out, case.program))
         assert torch.equal(taught.before, wanted.before)
         assert torch.equal(taught.after, wanted.after)
-        assert distinct or torch.equal(taught.counts, wanted.counts)
 
 
 def test_traces_of_another_program_are_refused() -> None:

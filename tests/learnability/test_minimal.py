@@ -154,6 +154,8 @@ def test_a_condition_that_keeps_a_rule_from_reading_a_null_stays() -> None:
     # To the weights null satisfies nothing, so they would not need the condition.
     verdict = es.local_optimum(program, [[1, 1, 0, 0]], max_layers=1)
     assert [str(atom) for _, atom in verdict.removable] == ["first = 0"]
+    assert verdict.guards == verdict.removable
+    assert str(verdict).endswith("\n  1 of them keep a rule from reading null")
 
 
 def test_conditions_are_tried_from_the_last_to_the_first() -> None:

@@ -71,6 +71,15 @@ def test_theorem_2_a_minimal_rule_set_is_a_local_optimum(case: Case, alpha: floa
     assert verdict.bound >= 1
 
 
+@given(cases(strict=True))
+@settings(max_examples=40)
+def test_what_is_left_to_remove_from_a_minimal_version_guards_a_null(case: Case) -> None:
+    layers = case.max_layers
+    small = es.minimal(case.program, case.batch, constraints=True, max_layers=layers)
+    verdict = es.local_optimum(small, case.batch, max_layers=layers)
+    assert verdict.guards == verdict.removable
+
+
 @given(rule_sets(), st.sampled_from([0.01, 0.5, 0.99]))
 def test_theorem_2_with_squares_below_the_remarks_bound(case: Case, share: float) -> None:
     small = es.minimal(case.program, case.batch, constraints=True, max_layers=1)

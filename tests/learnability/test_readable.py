@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from espalier.learnability.readable import (
     Readable,
     ReadableSettings,
     ReadingTask,
+    load_readable,
     shape_for,
     train_readable,
 )
@@ -84,15 +87,29 @@ def test_a_run_is_kept_and_its_members_run_as_programs_do(tmp_path):
         ENTRY.program, inputs(SHORT), settings=SMALL, seeds=(0, 1), device="cpu", out=tmp_path / "r"
     )
     assert again.rows == found.rows
+    kept = load_readable(ENTRY.program, tmp_path / "r")
+    assert (kept.rows, kept.shape) == (found.rows, found.shape)
+    assert str(kept) == str(found)
+    assert str(kept).startswith(f"2 Transformers: after {found.rows[-1]['step']} steps  train_loss")
+    assert len(kept.to_frame()) == len(found.rows)
     assert found.rows[-1]["read"] > found.rows[0]["read"]
     batch = inputs(["1", "1101", "10"])
     both = found.run_many(batch, max_layers=6)
+    assert kept.run_many(batch, max_layers=6) == both
     assert [[len(run.outputs) for run in runs] for runs in both] == [[2, 5, 3]] * 2
-    assert [[(r.outputs, r.layers) for r in runs] for runs in again.run_many(batch, max_layers=6)]
+    assert again.run_many(batch, max_layers=6) == both
     for member in range(2):
         own = {name: tensor[member : member + 1] for name, tensor in found.weights.items()}
         alone = Readable(ENTRY.program, (), found.shape, own)
         assert alone.run_many(batch[1:2], max_layers=6)[0][0] == both[member][1]
+
+
+def test_only_its_own_run_is_read_back(tmp_path):
+    with pytest.raises(es.ModelError, match="holds no finished run of kind 'readable'"):
+        load_readable(ENTRY.program, tmp_path)
+    train_readable(ENTRY.program, inputs(["1"]), settings=SMALL, device="cpu", out=tmp_path)
+    with pytest.raises(es.ModelError, match="on the traces of another program"):
+        load_readable(replace(ENTRY.program, output_name="done"), tmp_path)
 
 
 def test_a_model_stops_where_it_reads_that_all_is_done():
@@ -110,5 +127,5 @@ def test_what_cannot_be_taught_is_refused():
         train_readable(ENTRY.program, [])
     with pytest.raises(es.DataError, match="the program takes no layer; run it for one at least"):
         train_readable(ENTRY.program, inputs(SHORT), max_layers=0)
-    with pytest.raises(es.ConfigError, match=r"seeds are \[\]; give at least one"):
+    with pytest.raises(es.ConfigError, match=r"seeds are \[\]; give integers, at least one"):
         train_readable(ENTRY.program, inputs(SHORT), seeds=())

@@ -1,5 +1,6 @@
 import itertools
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from espalier.learnability.supervision import (
     train_on_traces,
 )
 from espalier.nets.noise import Dice
+from espalier.plots.weights import draw_weights
 from espalier.training.stacked import StepRecipe
 
 SHORT = ["".join(bits) for size in range(1, 5) for bits in itertools.product("01", repeat=size)]
@@ -65,12 +67,42 @@ def test_a_run_is_read_back_from_its_folder(taught):
     assert (listed.kind, listed.members, listed.epoch, listed.epochs) == ("traces", 2, 2.0, 2)
     with pytest.raises(es.ModelError, match="on the traces of another program"):
         load_trace_trained(replace(ENTRY.program, output_name="done"), place)
-    with pytest.raises(es.ModelError, match="holds no finished run on traces"):
+    with pytest.raises(es.ModelError, match="holds no finished run of kind 'traces'"):
         load_trace_trained(ENTRY.program, place.parent / "other")
+    file = place / "epoch-2.safetensors"
+    kept = file.rename(place / "elsewhere")
+    with pytest.raises(es.FileError, match=r"there is no file .*epoch-2.safetensors"):
+        load_trace_trained(ENTRY.program, place)
+    kept.rename(file)
     with pytest.raises(es.ModelError, match="holds rules, not a trained MLP"):
         found.models[0].save(place / "model.safetensors")
     with pytest.raises(es.ConfigError, match=r"holds another run: .*seeds.1 1 -> None"):
         teach(place, seeds=(0,))
+
+
+def test_a_folder_is_of_one_program(tmp_path):
+    """Another output is read from the same lessons; the folder stays that of the first."""
+    settings = TraceSettings(hidden=8, recipe=StepRecipe(2, 8, measures=1))
+    inputs = [ENTRY.encode(text) for text in SHORT]
+    train_on_traces(ENTRY.program, inputs, settings=settings, device="cpu", out=tmp_path)
+    other = replace(ENTRY.program, output_name="done")
+    with pytest.raises(es.ConfigError, match="was begun for another program"):
+        train_on_traces(other, inputs, settings=settings, device="cpu", out=tmp_path)
+    assert load_trace_trained(ENTRY.program, tmp_path)
+
+
+def test_results_show_themselves(taught):
+    _, found = taught
+    assert str(found).startswith("2 trained on 13 lessons: after 500 steps  train_loss 0.")
+    table = found.to_frame()
+    assert table.step.tolist() == [250, 250, 500, 500]
+    assert table.right.tolist() == [row["right"] for row in found.rows]
+    assert "TraceTrained(2 heads, residual width 9, trained MLP of 64 and 64 units" in str(
+        found.models[0]
+    )
+    # The rules that the MLP replaced are not shown as what it does.
+    with pytest.raises(es.ModelError, match="its units stand for no rules"):
+        draw_weights(found.models[0])
 
 
 def test_agreement_is_the_share_of_inputs_answered_as_the_program_does(taught):
@@ -112,9 +144,15 @@ def test_the_compiled_rules_would_lose_nothing():
 def test_what_cannot_be_taught_is_refused(tmp_path):
     with pytest.raises(es.ProgramError, match="the training set is empty"):
         train_on_traces(ENTRY.program, [])
-    with pytest.raises(es.ConfigError, match=r"seeds are \[1, 1\]; give at least one, and none tw"):
+    with pytest.raises(
+        es.ConfigError, match=r"seeds are \[1, 1\]; give integers, at least one, and"
+    ):
         teach(seeds=(1, 1))
-    with pytest.raises(es.ConfigError, match="noise is -1; a standard deviation is 0 or more"):
-        TraceSettings(noise=-1)
+    for seeds in (5, (0.5,), (True,), ("a",), (1 << 64,)):
+        with pytest.raises(es.ConfigError, match="seeds are "):
+            teach(seeds=seeds)
+    for noise in (-1, math.nan, math.inf):
+        with pytest.raises(es.ConfigError, match=f"noise is {noise}; a standard deviation is 0 or"):
+            TraceSettings(noise=noise)
     with pytest.raises(es.ConfigError, match="hidden is 0; it must be at least 1"):
         TraceSettings(hidden=0)

@@ -160,9 +160,25 @@ def test_traces_of_another_program_are_refused(tmp_path) -> None:
     pq.write_table(pa.table({"x": [1]}), path)
     with pytest.raises(es.FileError, match="holds no traces"):
         es.read_traces(path, entry.program)
+    pq.write_table(pa.table({"x": [1]}).replace_schema_metadata({b"espalier": b"[]"}), path)
+    with pytest.raises(es.FileError, match="holds no traces"):
+        es.read_traces(path, entry.program)
     path.write_text("no table")
     with pytest.raises(es.FileError, match="is not a Parquet file"):
         es.read_traces(path, entry.program)
+
+
+def test_a_damaged_file_is_told_as_such(tmp_path) -> None:
+    entry = zoo.load("parity-sequential-relative")
+    path = tmp_path / "parity.parquet"
+    es.record_traces(entry.program, [entry.encode("101")], out=path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + bytes(byte ^ 0x5A for byte in whole[4:400]) + whole[400:])
+    found = es.read_traces(path, entry.program)
+    with pytest.raises(es.FileError, match=r"parity.parquet is damaged .*; record them again"):
+        found.to_frame()
+    with pytest.raises(es.FileError, match=r"parity.parquet is damaged .*; record them again"):
+        es.train_on_traces(entry.program, found, device="cpu")
 
 
 def test_interruption_leaves_what_was_there(tmp_path, monkeypatch) -> None:

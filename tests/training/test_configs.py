@@ -26,8 +26,8 @@ def test_a_file_and_words_set_what_they_name(tmp_path):
         ("recipe.epoch", 3, r"no setting 'recipe\.epoch'; did you mean 'recipe\.epochs'"),
         ("corpus.lenght", 3, r"did you mean 'corpus\.length'"),
         ("corpus.setting", "familar", "did you mean 'familiar'"),
-        ("recipe.epochs", "many", "is 'many', a str; a int is expected"),
-        ("recipe.epochs", True, "a bool; a int is expected"),
+        ("recipe.epochs", "many", "is 'many', a str; an int is expected"),
+        ("recipe.epochs", True, "a bool; an int is expected"),
         ("recipe.epochs", 0, "epochs is 0; it must be at least 1"),
         ("recipe.anneal", 0.5, "use 1"),
         ("keep.every", 1, "did you mean 'keep'"),
@@ -40,8 +40,10 @@ def test_a_wrong_setting_is_refused_with_the_nearest_name(name, value, message):
 
 
 def test_broken_files_and_words(tmp_path):
-    with pytest.raises(FileError, match="there is no config at"):
+    with pytest.raises(FileError, match=r"no config to read at .*: No such file"):
         read_toml(tmp_path / "none.toml")
+    with pytest.raises(FileError, match=r"no config to read at .*: Is a directory"):
+        read_toml(tmp_path)
     (tmp_path / "bad.toml").write_text("a = = 1")
     with pytest.raises(ConfigError, match="is not TOML"):
         read_toml(tmp_path / "bad.toml")

@@ -19,8 +19,9 @@ from espalier.nets.transformer import TransformerShape, decode, encode, random_t
 from espalier.training import parity, translation
 from espalier.training.loop import Interrupted
 from espalier.training.parity import ParityRun, ParityTask, predict, train_parity
+from espalier.training.scan_pairs import END, PAD, START, SYMBOLS, Pairs, read_split
 from espalier.training.stacked import StepRecipe
-from espalier.training.translation import END, PAD, START, Pairs, ScanRun, TranslationTask
+from espalier.training.translation import ScanRun, TranslationTask
 
 CPU = torch.device("cpu")
 SIZES = {"width": 8, "hidden": 8, "heads": 2, "head_width": 4, "layers": 2, "longest": 16}
@@ -34,7 +35,7 @@ def parity_run(**more):
 
 
 def scan_run(**more):
-    size = len(translation.SYMBOLS)
+    size = len(SYMBOLS)
     shape = TransformerShape(size, size, decoder=True, **SIZES)
     defaults = {"splits": ("upto:1,2", "upto:2,3"), "tests": 9, "recipe": RECIPE}
     return ScanRun(shape, **(defaults | more))
@@ -87,18 +88,16 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path):
 
 def test_scan_is_words_with_start_and_end():
     pairs = Pairs.of([Example("jump", "I_JUMP"), Example("walk twice", "I_WALK I_WALK")])
-    jump, walk, twice = (translation.SYMBOLS.index(word) for word in ("jump", "walk", "twice"))
-    i_jump, i_walk = (translation.SYMBOLS.index(word) for word in ("I_JUMP", "I_WALK"))
+    jump, walk, twice = (SYMBOLS.index(word) for word in ("jump", "walk", "twice"))
+    i_jump, i_walk = (SYMBOLS.index(word) for word in ("I_JUMP", "I_WALK"))
     assert pairs.commands.tolist() == [[jump, PAD], [walk, twice]]
     assert pairs.actions.tolist() == [[i_jump, END, PAD], [i_walk, i_walk, END]]
-    with pytest.raises(es.DataError, match="no examples of one kind"):
-        Pairs.of([])
 
 
 def test_one_pass_decides_what_greedy_decoding_would_give():
     """Of actions that are the model's own, and of the true ones, which it does not know."""
     run = scan_run()
-    test = Pairs.of(translation.read_split("upto:1,2").test[:12])
+    test = Pairs.of(read_split("upto:1,2").test[:12])
     weights = random_transformers(run.shape, [0])
     weights["unembedding"][:, :, END] += 0.5  # some stop soon
     written = [greedy(weights, run.shape, test.commands[row], 3) for row in range(12)]
@@ -191,6 +190,7 @@ def test_examples_are_drawn_equally_often(count, batch):
             "longest is 8; SCAN's commands have up to 9 words",
         ),
         (lambda: scan_run(tests=0), "tests is 0; draw one example at least"),
+        (lambda: scan_run(splits=("mcd1", "mcd1")), "give none twice: `seeds` trains several"),
         (lambda: ParityRun(TransformerShape(2, 2)), r"need \(3, 2, False\)"),
         (
             lambda: ParityRun(TransformerShape(3, 2, positions="absolute", longest=40)),
@@ -205,4 +205,18 @@ def test_runs_that_cannot_be_are_refused(make, message):
 
 def test_a_split_that_is_none_is_refused():
     with pytest.raises(es.DataError, match="'upto:3' is not a split of SCAN; write 'upto:8,16'"):
-        translation.read_split("upto:3")
+        read_split("upto:3")
+
+
+@pytest.mark.parametrize("split", ["upto:0,3", "upto:3,2"])
+def test_a_split_without_examples_is_refused_before_there_is_a_folder(tmp_path, split):
+    with pytest.raises(es.DataError, match=rf"the split '{split}' has .*; choose one with both"):
+        translation.train_scan(scan_run(splits=(split,)), out=tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()
+
+
+def test_only_strings_that_there_are_are_measured():
+    """A test of no more bits than training had has no long strings, and says nothing of them."""
+    run = parity_run(test=ParityConfig(4, 4, 1))
+    rows = ParityTask.of(run, CPU).measure(random_transformers(run.shape, [0, 1]))
+    assert [list(row) for row in rows] == [["short"], ["short"]]

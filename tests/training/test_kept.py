@@ -11,8 +11,8 @@ from espalier.nets.files import read_tensors
 from espalier.nets.transformer import TransformerShape
 from espalier.training import Interrupted, RunFolder
 from espalier.training.progress import silence
+from espalier.training.scan_pairs import SYMBOLS
 from espalier.training.stacked import StepRecipe
-from espalier.training.translation import SYMBOLS
 from small_disk import small_disk
 
 ENTRY = es.zoo.load("parity-sequential-relative")
@@ -93,8 +93,15 @@ def test_no_room_at_all(kind, tmp_path):
 def test_a_run_of_another_kind_is_not_gone_on_with(kind):
     train, _, whole = kind
     other = on_parity if train is not on_parity else on_scan
-    with pytest.raises(es.ConfigError, match=r"holds another run: .*; give another folder"):
+    with pytest.raises(es.ConfigError, match=r"holds another run: kind '.*' -> '.*'; give another"):
         other(out=whole, device="cpu")
+
+
+@pytest.mark.parametrize("text", ["{}", "[]"])
+def test_a_manifest_of_something_else_is_told_as_such(tmp_path, text):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(es.FileError, match=r"manifest.json is not a run's; is this folder a run"):
+        on_parity(out=tmp_path, device="cpu")
 
 
 @pytest.mark.parametrize("train", [es.train_on_traces, es.train_readable])

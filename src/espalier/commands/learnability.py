@@ -178,11 +178,19 @@ def training_tokens(
         raise DataError("the training set is given twice, as arguments and by --file; give one")
     given = list(inputs)
     if training.file is not None:
-        if not training.file.is_file():
-            raise FileError(f"there is no file {training.file}")
-        given = training.file.read_text(encoding="utf-8").splitlines()
-        if not given:
-            raise DataError(f"{training.file} is empty; give it one input a line")
+        given = _lines(training.file)
     if not given:
         given = entry.samples(training.cases, size=training.size, seed=training.seed)
     return tokens_read(entry, given, layers)
+
+
+def _lines(file: Path) -> list[str]:
+    if not file.is_file():
+        raise FileError(f"there is no file {file}")
+    try:
+        found = file.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not text in UTF-8 ({error}); give one input a line") from None
+    if not found:
+        raise DataError(f"{file} is empty; give it one input a line")
+    return found

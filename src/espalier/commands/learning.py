@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Out = Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")]
 Seeds = Annotated[int, Parameter(help="Train so many at once, from seed 0 on.")]
+Members = Annotated[int | None, Parameter(help="Train so many at once, from seed 0 on.")]
 Steps = Annotated[int | None, Parameter(help="Updates of the weights.")]
 Depth = Annotated[int | None, Parameter(help="Layers; a decoder has as many again.")]
 Shared = Annotated[bool | None, Parameter(help="All layers have the same weights.")]
@@ -82,7 +83,7 @@ def train_traces(
             report=report,
         )
     shares = agreement(entry.program, found.models, batch, max_layers=layers) if batch else None
-    _show(_last(found.rows), shares)
+    _show(found.rows, shares)
     say(f"{found.lessons:,} distinct lessons; kept in {out}")
 
 
@@ -116,7 +117,7 @@ def train_readable(
             device=device,
             report=report,
         )
-    _show(_last(found.rows))
+    _show(found.rows)
     say(f"kept in {out}")
 
 
@@ -130,7 +131,7 @@ def train_parity(
         int | None, Parameter(help="Most bits in training; tests have up to twice as many.")
     ] = None,
     steps: Steps = None,
-    seeds: Seeds = 1,
+    seeds: Members = None,
     config: Config = None,
     settings: Settings = None,
     device: Device = "auto",
@@ -146,9 +147,10 @@ def train_parity(
         "seeds": seeds,
     }
     run = configured(ParityRun(), config, settings, flags)
+    _warn_of_slow_products(run.recipe.precision, device)
     with reporting() as report:
         rows = train(run, out=out, device=device, report=report)
-    _show(_last(rows))
+    _show(rows)
     say(f"kept in {out}")
 
 
@@ -163,7 +165,7 @@ def train_scan(
         Parameter(name="--split", negative="", help="length, mcd1, ..., or made: upto:8,16."),
     ] = None,
     steps: Steps = None,
-    seeds: Seeds = 1,
+    seeds: Members = None,
     config: Config = None,
     settings: Settings = None,
     device: Device = "auto",
@@ -178,9 +180,10 @@ def train_scan(
         "seeds": seeds,
     }
     run = configured(ScanRun(), config, settings, flags)
+    _warn_of_slow_products(run.recipe.precision, device)
     with reporting() as report:
         rows = train(run, out=out, device=device, report=report)
-    _show(_last(rows))
+    _show(rows)
     say(f"kept in {out}")
 
 
@@ -188,15 +191,22 @@ def _shape(layers: int | None, shared: bool | None, positions: str | None) -> di
     return {"shape.layers": layers, "shape.shared": shared, "shape.positions": positions}
 
 
-def _last(rows: Sequence[Row]) -> list[Row]:
-    """Every member's row of the last measure."""
-    return [row for row in rows if row["step"] == rows[-1]["step"]]
+def _warn_of_slow_products(precision: str, device: str) -> None:
+    """Few CPUs multiply in bfloat16; on others a step takes a hundred times as long."""
+    from espalier.training.devices import choose_device
+
+    if precision == "bfloat16" and choose_device(device).type == "cpu":
+        say(
+            "bfloat16 is slow on most CPUs; --set recipe.precision=float32 is another run, and fast"
+        )
 
 
 def _show(rows: Sequence[Row], shares: Sequence[float] | None = None) -> None:
     """A line a member: its last measures, and the share of inputs answered as a program does."""
+    from espalier.training.progress import latest
+
     hidden = ("epoch", "member")
-    shown = [{k: v for k, v in row.items() if k not in hidden} for row in rows]
+    shown = [{k: v for k, v in row.items() if k not in hidden} for row in latest(rows)]
     if shares is not None:
         shown = [row | {"as the program": s} for row, s in zip(shown, shares, strict=True)]
     cells = [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Settings = Annotated[
     list[str] | None,
-    Parameter(name="--set", negative="", help="Any other setting, as in recipe.clip=0.5."),
+    Parameter(name="--set", negative="", help="Any other setting, as in recipe.learning_rate=0.1."),
 ]
 Config = Annotated[Path | None, Parameter(help="A TOML file of settings; flags override it.")]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]

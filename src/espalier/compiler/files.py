@@ -18,6 +18,7 @@ from torch import Tensor
 from espalier.compiler.layout import Layout, lay_out
 from espalier.compiler.model import CompiledModel
 from espalier.errors import CompileError, FileError
+from espalier.language.conflicts import find_conflict
 from espalier.language.records import from_record, to_record
 from espalier.nets.weights import (
     ExpansionWeights,
@@ -53,6 +54,13 @@ def save_compiled(model: CompiledModel, path: str | os.PathLike[str]) -> None:
         raise CompileError(
             f"this model was compiled for {model.weights.token_embedding.dtype} and moved to "
             f"{model.dtype}; to save it so, compile the program with dtype={model.dtype}"
+        )
+    clash = find_conflict(model.program.rules)
+    if clash is not None:
+        raise CompileError(
+            f"cannot write {path}: [{clash[0]}] and [{clash[1]}] can hold together, as in a "
+            f"minimal version that lost conditions, and no such program is read back; save the "
+            f"program that keeps them"
         )
     tensors: dict[str, Tensor] = {}
     weights = _flatten(model.weights, "", tensors)

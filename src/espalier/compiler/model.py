@@ -106,13 +106,16 @@ class CompiledModel(nn.Module):
         return self
 
     def __repr__(self) -> str:
-        weights, program = self.weights, self.program
+        program = self.program
         longest = "any length" if program.position_range is None else program.position_range
         return (
-            f"CompiledModel({len(program.heads)} heads, residual width {self.layout.width}, "
-            f"MLP width {len(weights.feedforward.b1)}, positions: {longest}, {self.dtype}, "
+            f"{type(self).__name__}({len(program.heads)} heads, residual width "
+            f"{self.layout.width}, {self._mlp_width()}, positions: {longest}, {self.dtype}, "
             f"{self.device})"
         )
+
+    def _mlp_width(self) -> str:
+        return f"MLP width {len(self.weights.feedforward.b1)}"
 
 
 def pad(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -21,8 +21,9 @@ from espalier.learnability.supervision import TraceSettings
 from espalier.nets.transformer import Positions, TransformerShape
 from espalier.training.folder import RunFolder
 from espalier.training.parity import TOKENS, ParityRun
+from espalier.training.scan_pairs import SYMBOLS
 from espalier.training.stacked import StepRecipe
-from espalier.training.translation import SYMBOLS, ScanRun
+from espalier.training.translation import ScanRun
 
 if TYPE_CHECKING:
     from espalier.experiments.shelf import Shelf

@@ -16,7 +16,7 @@ from espalier.errors import ProgramError
 from espalier.interpreter.batch import Column, Ints, Mask, State
 from espalier.interpreter.interpret import chunks
 from espalier.interpreter.machine import Machine, codes_of
-from espalier.language import Program
+from espalier.language import Numerical, Program
 from espalier.language.program import check_batch, check_layers
 
 # Codes are packed into words of so many values.
@@ -116,6 +116,12 @@ class _Watcher:
         awake = ~self._machine.resting(before, before.layer)
         self._see(Layer(before, attended, updated, awake))
         self._before = updated
+
+
+def exact_sizes(program: Program) -> list[int | None]:
+    """What `Distinct` is to know of a state's columns: numbers are told apart as reals."""
+    specs = program.specs.values()
+    return [None if isinstance(spec, Numerical) else len(spec.values) for spec in specs]
 
 
 class Distinct:

@@ -78,13 +78,13 @@ def _loosen(
 ) -> tuple[Rule, list[DroppedConstraint]]:
     """One rule; `codes` are the assignments of its variables."""
     atoms, dropped = _narrow(program, rule, codes)
-    fails = {atom.variable: _fails(program, atom, codes[atom.variable]) for atom in atoms}
-    failures = np.sum(list(fails.values()), axis=0)
+    failed = {atom.variable: fails(program, atom, codes[atom.variable]) for atom in atoms}
+    failures = np.sum(list(failed.values()), axis=0)
     kept = list(atoms)
     for atom in reversed(atoms):
-        alone = fails[atom.variable] & (failures == 1)
+        alone = failed[atom.variable] & (failures == 1)
         if atom.variable != rule.output and not alone.any():
-            failures = failures - fails[atom.variable]
+            failures = failures - failed[atom.variable]
             kept.remove(atom)
             dropped.append(DroppedConstraint(rule, atom))
     return Rule(kept, rule.output, rule.old, rule.new), dropped
@@ -96,7 +96,7 @@ def _narrow(
     """The conditions with only the values with which the rule held."""
     holds = ~np.logical_or.reduce(
         [
-            _fails(program, atom, codes[atom.variable]) | (codes[atom.variable] < 0)
+            fails(program, atom, codes[atom.variable]) | (codes[atom.variable] < 0)
             for atom in rule.antecedent
         ]
     )
@@ -111,8 +111,19 @@ def _narrow(
     return atoms, dropped
 
 
-def _fails(program: Program, atom: Atom, codes: Ints) -> Mask:
+def fails(program: Program, atom: Atom, codes: Ints) -> Mask:
     """Where the variable has a value, and none that the condition allows."""
     spec = program.specs[atom.variable]
     allowed = [spec.code(value) for value in atom.values]
     return (codes >= 0) & ~np.isin(codes, allowed)
+
+
+def is_needed(assignments: Assignments, rule: Rule, atom: Atom) -> bool:
+    """Whether some assignment fails this condition of the rule alone, null failing none."""
+    program, names = assignments.program, list(assignments.program.specs)
+    failed = {
+        one.variable: fails(program, one, assignments.codes[:, names.index(one.variable)])
+        for one in rule.antecedent
+    }
+    alone = failed[atom.variable] & (np.sum(list(failed.values()), axis=0) == 1)
+    return bool(alone.any())

@@ -2,7 +2,7 @@
 
 Variable assignments on both sides of every MLP sub-layer, of every position, layer and input, are
 mapped to vectors as the compiler lays them out (the paper's C.1). The same pair comes up again and
-again; each is kept once, with how often it came.
+again; each is kept once.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from espalier.compiler import CompiledModel
@@ -21,7 +20,13 @@ from espalier.errors import DataError
 from espalier.interpreter.batch import Column
 from espalier.language import Program
 from espalier.language.records import program_hash
-from espalier.learnability.assignments import Layer, run_layers, training_set
+from espalier.learnability.assignments import (
+    Distinct,
+    Layer,
+    exact_sizes,
+    run_layers,
+    training_set,
+)
 from espalier.learnability.traces import Traces
 from espalier.nets.feedforward import Expansion
 from espalier.nets.mlp import see
@@ -35,10 +40,9 @@ class Lessons:
 
     before: Float[Tensor, "P I"]
     after: Float[Tensor, "P D"]
-    counts: Int[Tensor, " P"]
 
     def __len__(self) -> int:
-        return len(self.counts)
+        return len(self.before)
 
 
 def lessons(
@@ -57,16 +61,16 @@ def lessons(
     else:
         sequences, max_layers = training_set(model.program, inputs, max_layers)
         run_layers(model.program, sequences, max_layers=max_layers, see=seen.observe)
-    if not len(seen.rows):
+    if not len(seen):
         raise DataError(
             "there is nothing to learn from: no MLP sub-layer is in the traces; "
             "run the program for one layer at least"
         )
-    before, after, counts = seen.distinct()
+    before, after = seen.sides()
     features = model.weights.feedforward.expansion
     stream = encode(model.layout, before)
     expansion = None if features is None else Expansion(features)
-    return Lessons(see(stream, expansion), encode(model.layout, after), torch.from_numpy(counts))
+    return Lessons(see(stream, expansion), encode(model.layout, after))
 
 
 def _look_through(traces: Traces, seen: _Seen) -> None:
@@ -80,27 +84,32 @@ def _look_through(traces: Traces, seen: _Seen) -> None:
 
 
 class _Seen:
-    """Rows of codes on both sides of the MLP, each distinct one once."""
+    """Rows of codes on both sides of the MLP, each distinct one once.
+
+    What comes out depends on what goes in alone, so that rows are told apart by what goes in.
+    """
 
     def __init__(self, program: Program) -> None:
-        self.program, self.names = program, list(program.specs)
-        self.rows = np.empty((0, 2 * len(self.names)))
-        self.counts = np.empty(0, dtype=np.int64)
+        self.program, self._names = program, list(program.specs)
+        self._new = Distinct(exact_sizes(program))
+        self._rows = [np.empty((0, 2 * len(self._names)))]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._rows))
 
     def observe(self, layer: Layer) -> None:
         self.add(*(side.take(layer.awake).columns for side in (layer.attended, layer.updated)))
 
     def add(self, before: Mapping[str, Column], after: Mapping[str, Column]) -> None:
-        sides = [side[name] for side in (before, after) for name in self.names]
-        new = np.stack([np.nan_to_num(side.astype(float), nan=_NULL_NUMBER) for side in sides], 1)
-        rows = np.concatenate([self.rows, new])
-        weights = np.concatenate([self.counts, np.ones(len(new), dtype=np.int64)])
-        self.rows, places = np.unique(rows, axis=0, return_inverse=True)
-        self.counts = np.zeros(len(self.rows), dtype=np.int64)
-        np.add.at(self.counts, places.ravel(), weights)
+        new = self._new.fresh([before[name] for name in self._names])
+        sides = [side[name][new] for side in (before, after) for name in self._names]
+        self._rows.append(np.stack([side.astype(float) for side in sides], 1))
 
-    def distinct(self) -> tuple[dict[str, Column], dict[str, Column], np.ndarray]:
-        columns = np.where(self.rows == _NULL_NUMBER, np.nan, self.rows)
+    def sides(self) -> tuple[dict[str, Column], dict[str, Column]]:
+        """Before and after, in the order of their values, whatever order they were seen in."""
+        found = np.nan_to_num(np.concatenate(self._rows), nan=_NULL_NUMBER)
+        rows = np.unique(found, axis=0)
+        columns = np.where(rows == _NULL_NUMBER, np.nan, rows)
         before, after = np.split(columns, 2, axis=1)
-        named = [dict(zip(self.names, side.T, strict=True)) for side in (before, after)]
-        return named[0], named[1], self.counts
+        named = [dict(zip(self._names, side.T, strict=True)) for side in (before, after)]
+        return named[0], named[1]

@@ -27,6 +27,7 @@ import numpy as np
 from espalier.errors import ConfigError, nearest
 from espalier.language import Atom, Program, Rule
 from espalier.learnability.assignments import mlp_inputs, training_set
+from espalier.learnability.constraints import is_needed
 from espalier.learnability.parameters import (
     Evidence,
     RuleParameters,
@@ -60,13 +61,15 @@ def local_optimum(
     assignments, _ = mlp_inputs(program, sequences, max_layers=max_layers)
     parameters = rule_parameters(program)
     evidence = gather(parameters, assignments)
+    removable = _removable(parameters, evidence)
     return LocalOptimum(
         parameters=parameters,
         assignments=len(assignments),
         alpha=float(alpha),
         penalty=penalty,
         derivatives=_differentiate(parameters, evidence),
-        removable=_removable(parameters, evidence),
+        removable=removable,
+        guards=tuple(one for one in removable if is_needed(assignments, *one)),
     )
 
 

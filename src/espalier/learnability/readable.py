@@ -23,9 +23,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.errors import ConfigError
 from espalier.language import Program, Run
 from espalier.language.program import check_batch
+from espalier.language.records import program_hash
+from espalier.learnability.keeping import Measured, read_run
 from espalier.learnability.readings import UNKNOWN, Readings, class_places, readings
 from espalier.nets.noise import Dice
 from espalier.nets.sublayers import norm
@@ -43,7 +44,7 @@ from espalier.training.learner import Row
 from espalier.training.loop import Plan
 from espalier.training.progress import Report, silence
 from espalier.training.schedule import AtEpochs
-from espalier.training.stacked import StackedLearner, StepRecipe, Team
+from espalier.training.stacked import StackedLearner, StepRecipe, Team, check_seeds
 
 
 @dataclass(frozen=True)
@@ -112,14 +113,19 @@ def _one_variable(
     return torch.stack([-(shares * known).sum((1, 2)), known.sum((1, 2)), right.sum((1, 2))])
 
 
-@dataclass(frozen=True, eq=False)
-class Readable:
+@dataclass(frozen=True, eq=False, repr=False)
+class Readable(Measured):
     """Transformers that were taught to hold a program's variables: their measures and weights."""
 
     program: Program
     rows: tuple[Row, ...]
     shape: TransformerShape
     weights: Weights
+
+    def __str__(self) -> str:
+        return f"{len(self.weights['embedding'])} Transformers: {self.last_measures()}"
+
+    __repr__ = __str__
 
     @torch.no_grad()
     def run_many(self, batch: Iterable[Iterable[object]], *, max_layers: int) -> list[list[Run]]:
@@ -177,8 +183,7 @@ def train_readable(
     With `out`, the run is kept in that folder, and one that was stopped goes on.
     """
     settings = ReadableSettings() if settings is None else settings
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ConfigError(f"seeds are {list(seeds)}; give at least one, and none twice")
+    seeds = check_seeds(seeds)
     where = choose_device(device)
     asked = readings(program, inputs, max_layers=max_layers)
     shape = shape_for(program, settings, asked.layers)
@@ -191,7 +196,11 @@ def train_readable(
         metadata={"shape": json.dumps(shape.to_dict())},
     )
     config = {"settings": asdict(settings), "seeds": list(seeds), "shape": shape.to_dict()}
-    data = {"sha256": asked.digest, "inputs": len(asked.lengths)}
+    data = {
+        "sha256": asked.digest,
+        "inputs": len(asked.lengths),
+        "program_sha256": program_hash(program),
+    }
     rows = keep_run(
         learner,
         Plan(settings.recipe.measures, (AtEpochs((settings.recipe.measures,)),)),
@@ -201,6 +210,13 @@ def train_readable(
     )
     weights = {name: tensor.detach() for name, tensor in learner.weights.items()}
     return Readable(program, tuple(rows), shape, weights)
+
+
+def load_readable(program: Program, path: str | os.PathLike[str]) -> Readable:
+    """The Transformers of a finished run's folder; `program` is the one it was trained on."""
+    kept = read_run(path, "readable", program)
+    shape = TransformerShape(**json.loads(kept.metadata["shape"]))
+    return Readable(program, kept.rows, shape, kept.tensors)
 
 
 def shape_for(program: Program, settings: ReadableSettings, layers: int) -> TransformerShape:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -26,9 +26,9 @@ from espalier.interpreter.interpret import interpret_many
 from espalier.language import Program
 from espalier.language.records import program_hash
 from espalier.learnability.assignments import training_set
+from espalier.learnability.keeping import Measured, read_run
 from espalier.learnability.lessons import Lessons, lessons
 from espalier.learnability.traces import Traces
-from espalier.nets.files import read_tensors
 from espalier.nets.mlp import TrainedFeedForward, apply_mlps, random_mlps
 from espalier.nets.noise import Dice
 from espalier.nets.universal import UniversalEncoder
@@ -40,7 +40,7 @@ from espalier.training.loop import Plan
 from espalier.training.optimisers import Weights
 from espalier.training.progress import Report, silence
 from espalier.training.schedule import AtEpochs
-from espalier.training.stacked import StackedLearner, StepRecipe, Team
+from espalier.training.stacked import StackedLearner, StepRecipe, Team, check_seeds
 
 HALF = 0.5  # an output is on the right side if it is nearer to its target than to the other value
 
@@ -60,7 +60,7 @@ class TraceSettings:
         for name in ("hidden_layers", "hidden"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.noise < 0:
+        if not 0 <= self.noise < math.inf:
             raise ConfigError(f"noise is {self.noise}; a standard deviation is 0 or more")
 
 
@@ -79,6 +79,19 @@ class TraceTrained(CompiledModel):
             f"cannot write {path}: the file of a compiled model holds rules, not a trained MLP; "
             f"train with out=, and load_trace_trained reads the folder"
         )
+
+    @property
+    def unit_labels(self) -> NoReturn:
+        """Refused: what a trained unit stands for is not known."""
+        raise ModelError(
+            "the MLP of this model was trained, so that its units stand for no rules; "
+            "compile_program(model.program) is the model whose units do"
+        )
+
+    def _mlp_width(self) -> str:
+        trained = self.encoder.feedforward
+        assert isinstance(trained, TrainedFeedForward)
+        return f"trained MLP of {' and '.join(map(str, trained.hidden))} units"
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +136,18 @@ class TraceTask:
         return x[..., : self.after.shape[1]] + apply_mlps(weights, x)
 
 
-@dataclass(frozen=True, eq=False)
-class Supervised:
+@dataclass(frozen=True, eq=False, repr=False)
+class Supervised(Measured):
     """MLPs trained on one program's traces: what was measured, and every one as a Transformer."""
 
     rows: tuple[Row, ...]
     models: tuple[TraceTrained, ...]
     lessons: int
+
+    def __str__(self) -> str:
+        return f"{len(self.models)} trained on {self.lessons:,} lessons: {self.last_measures()}"
+
+    __repr__ = __str__
 
 
 def train_on_traces(
@@ -149,8 +167,7 @@ def train_on_traces(
     With `out`, the run is kept in that folder, and one that was stopped goes on.
     """
     settings = TraceSettings() if settings is None else settings
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise ConfigError(f"seeds are {list(seeds)}; give at least one, and none twice")
+    seeds = check_seeds(seeds)
     compiled, where = compile_program(program), choose_device(device)
     taught = lessons(compiled, inputs, max_layers=max_layers)
     learner = trace_learner(taught, settings, seeds=seeds, device=where)
@@ -200,19 +217,9 @@ def agreement(
 
 def load_trace_trained(program: Program, path: str | os.PathLike[str]) -> tuple[TraceTrained, ...]:
     """The Transformers of a finished run's folder; `program` is the one it was trained on."""
-    folder = RunFolder(Path(path))
-    manifest = folder.manifest()
-    if manifest is None or manifest.get("kind") != "traces" or manifest["status"] != "finished":
-        raise ModelError(f"{folder.path} holds no finished run on traces; train it with out= first")
-    measures = manifest["config"]["settings"]["recipe"]["measures"]
-    tensors, metadata = read_tensors(folder.path / f"epoch-{measures}.safetensors")
-    if manifest["data"].get("program_sha256") != program_hash(program):
-        raise ModelError(
-            f"{folder.path} was trained on the traces of another program; give the one it was "
-            f"trained on"
-        )
-    compiled = compile_program(program)
-    return tuple(_member(compiled, tensors, n) for n in range(len(json.loads(metadata["members"]))))
+    kept, compiled = read_run(path, "traces", program), compile_program(program)
+    members = json.loads(kept.metadata["members"])
+    return tuple(_member(compiled, kept.tensors, n) for n in range(len(members)))
 
 
 def _member(compiled: CompiledModel, tensors: Mapping[str, Tensor], number: int) -> TraceTrained:

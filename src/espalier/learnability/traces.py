@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +21,9 @@ import numpy as np
 from espalier.errors import FileError, ProgramError, nearest
 from espalier.interpreter.batch import Column, Ints, State
 from espalier.interpreter.trace import Sublayer
-from espalier.language import Numerical, Program
+from espalier.language import Program
 from espalier.language.records import program_hash
-from espalier.learnability.assignments import Distinct, Layer, run_layers, training_set
+from espalier.learnability.assignments import Distinct, Layer, exact_sizes, run_layers, training_set
 from espalier.learnability.trace_tables import SIDES, SUBLAYERS, Side, TraceTables, columns_of
 from espalier.storage import atomic_path
 from espalier.version import __version__
@@ -52,7 +53,12 @@ class Traces:
     @cached_property
     def table(self) -> pyarrow.Table:
         """All rows."""
-        return self.source if not isinstance(self.source, Path) else _read(self.source)
+        if not isinstance(self.source, Path):
+            return self.source
+        import pyarrow.parquet as pq
+
+        with _whole(self.source):
+            return pq.read_table(self.source)
 
     def parts(self) -> Iterator[Traces]:
         """The rows a part at a time, so that a long file need not fit into memory."""
@@ -62,7 +68,7 @@ class Traces:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.source) as file:
+        with _whole(self.source), pq.ParquetFile(self.source) as file:
             for number in range(file.num_row_groups):
                 part: pa.Table = file.read_row_group(number)
                 yield Traces(self.program, part, part.num_rows, self.distinct)
@@ -152,17 +158,17 @@ def read_traces(path: str | os.PathLike[str], program: Program) -> Traces:
         raise FileError(f"there is no file {file}")
     try:
         with pq.ParquetFile(file) as opened:
-            described = json.loads((opened.schema_arrow.metadata or {})[KEY])
-            rows = opened.metadata.num_rows
+            described = dict(json.loads((opened.schema_arrow.metadata or {})[KEY]))
+            rows, distinct = opened.metadata.num_rows, bool(described["distinct"])
     except pa.ArrowInvalid as error:
         raise FileError(f"{file} is not a Parquet file: {error}") from None
-    except (KeyError, ValueError):
+    except (KeyError, TypeError, ValueError):
         raise FileError(f"{file} holds no traces; record_traces writes them") from None
     if described.get("program_sha256") != program_hash(program):
         raise FileError(
             f"the traces in {file} are of another program; record them again from this one"
         )
-    return Traces(program, file, rows, described["distinct"])
+    return Traces(program, file, rows, distinct)
 
 
 class _Recorder:
@@ -171,10 +177,7 @@ class _Recorder:
     def __init__(self, program: Program, tables: TraceTables, *, distinct: bool) -> None:
         self.write: Callable[[pyarrow.Table], None]
         self._tables, self._names = tables, list(program.specs)
-        sizes = [
-            None if isinstance(spec, Numerical) else len(spec.values)
-            for spec in program.specs.values()
-        ]
+        sizes = exact_sizes(program)
         # What comes out of a head depends on other positions too.
         self._seen = {"attention": Distinct(sizes * 2), "mlp": Distinct(sizes)} if distinct else {}
         self._held: list[Any] = []
@@ -225,7 +228,13 @@ def _write(
         return run(writer.write_table)
 
 
-def _read(path: Path) -> pyarrow.Table:
-    import pyarrow.parquet as pq
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """A block that reads rows of `path`, which may be gone or damaged since its schema was read."""
+    import pyarrow as pa
 
-    return pq.read_table(path)
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise FileError(f"{path} is damaged ({reason}); record them again") from error

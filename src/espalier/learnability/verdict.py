@@ -77,8 +77,12 @@ class LocalOptimum:
     Theorem 1 says that then the parameters are no strict coordinate-wise optimum. That is so if all
     conditions of a rule are such; if one is not, every single parameter is still held in place.
     But the loss falls if W1 at the condition and b1 move together, since no output changes. A
-    condition on an output variable is not listed: B.1 does not let it go. One that guards a null
-    is: to weights, null satisfies nothing, while the interpreter (and so `minimal`) needs it.
+    condition on an output variable is not listed: B.1 does not let it go.
+    """
+    guards: tuple[tuple[Rule, Atom], ...]
+    """Those of `removable` that keep a rule from reading a null.
+
+    To weights, null satisfies nothing; the interpreter, and so `es.minimal`, needs them.
     """
 
     @property
@@ -154,6 +158,8 @@ class LocalOptimum:
                 f"  not minimal: {len(self.removable):,} conditions never fail alone, such as "
                 f"{atom} of [{rule}]"
             )
+        if self.guards:
+            lines.append(f"  {len(self.guards):,} of them keep a rule from reading null")
         return "\n".join(lines)
 
     def _describe(self, found: list[Parameter]) -> str:

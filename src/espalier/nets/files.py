@@ -127,6 +127,8 @@ def read_tensors(file: Path) -> tuple[Tensors, dict[str, str]]:
 
     if file.suffix in (".pt", ".pth", ".bin"):
         return _unpickled(file), {}
+    if not file.is_file():
+        raise FileError(f"there is no file {file}")
     try:
         with safe_open(file, framework="pt") as opened:
             names = list(opened.keys())

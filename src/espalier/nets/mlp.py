@@ -56,6 +56,11 @@ class TrainedFeedForward(nn.Module):
         self.layers = nn.ParameterDict(weights)
         self.expansion = None if expansion is None else Expansion(expansion)
 
+    @property
+    def hidden(self) -> list[int]:
+        """How many units each hidden layer has."""
+        return [bias.shape[-1] for name, bias in self.layers.items() if name.endswith("bias")][:-1]
+
     def forward(self, z: Float[Tensor, "B N D"]) -> Float[Tensor, "B N D"]:
         """The residual stream after the MLP sub-layer."""
         flat = z.flatten(0, 1)

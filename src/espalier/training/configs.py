@@ -21,8 +21,8 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = Path(path)
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise FileError(f"there is no config at {file}") from error
+    except OSError as error:
+        raise FileError(f"there is no config to read at {file}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is not TOML: {error}") from error
 
@@ -67,7 +67,9 @@ def parse_words(words: typing.Iterable[str]) -> dict[str, Any]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise ConfigError(f"{word!r} is not a setting; write name=value, as in recipe.clip=0.5")
+            raise ConfigError(
+                f"{word!r} is not a setting; write name=value, as in recipe.learning_rate=0.1"
+            )
         try:
             found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
@@ -105,11 +107,12 @@ def _checked(expected: Any, value: Any, name: str) -> Any:
         return float(value)
     if type(value) is not expected:
         raise ConfigError(
-            f"{name} is {value!r}, a {type(value).__name__}; a {_word(expected)} is expected"
+            f"{name} is {value!r}, a {type(value).__name__}; {_word(expected)} is expected"
         )
     return value
 
 
 def _word(expected: Any) -> str:
     """What a person would call the type."""
-    return "list" if typing.get_origin(expected) is tuple else str(expected.__name__)
+    word = "list" if typing.get_origin(expected) is tuple else str(expected.__name__)
+    return f"an {word}" if word == "int" else f"a {word}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from espalier.errors import FileError
 from espalier.training.folder import MANIFEST, RunFolder
-from espalier.training.progress import averages
+from espalier.training.progress import averages, latest
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,7 @@ def _summary(run: RunFolder, name: str) -> RunSummary:
     manifest = run.manifest() or {}
     if manifest.get("status") == "finished":
         run.tidy()
-    rows = run.rows()
-    last = rows[-1]["step"] if rows else 0
-    latest = tuple(row for row in rows if row["step"] == last)
+    last = latest(run.rows())
     config = manifest.get("config", {})
     members = config.get("members")
     first = members[0] if members else config
@@ -48,8 +46,8 @@ def _summary(run: RunFolder, name: str) -> RunSummary:
         name=name,
         kind=str(manifest.get("kind", "?")),
         status=str(manifest.get("status", "?")),
-        members=len(members) if members else max(1, len(latest)),
-        epoch=float(latest[0]["epoch"]) if latest else 0.0,
+        members=len(members) if members else max(1, len(last)),
+        epoch=float(last[0]["epoch"]) if last else 0.0,
         epochs=int(recipe.get("epochs", recipe.get("measures", 0))),
-        measures=averages(latest),
+        measures=averages(last),
     )

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from espalier.errors import ConfigError, FileError
-from espalier.training.folder import RunFolder
+from espalier.training.folder import MANIFEST, RunFolder
 from espalier.version import __version__
 
 GROWABLE = ("recipe.epochs",)  # a finished run may be asked for more of these
@@ -44,6 +44,8 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     """Write the manifest, or go on with the one that is there if it asks for the same run."""
     old = folder.manifest()
     if old is not None:
+        _refuse_other_manifest(folder, old)
+        refuse_other_config(folder, {"kind": old["kind"]}, {"kind": manifest["kind"]})
         refuse_other_config(folder, old["config"], manifest["config"])
         _refuse_other_data(folder, old, manifest)
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
@@ -73,7 +75,18 @@ def refuse_other_config(folder: RunFolder, old: Any, new: Any) -> None:
         )
 
 
+def _refuse_other_manifest(folder: RunFolder, old: Any) -> None:
+    needed = {"kind", "config", "data", "began", "seconds"}
+    if not isinstance(old, dict) or not needed <= old.keys():
+        raise FileError(
+            f"{folder.path / MANIFEST} is not a run's; is this folder a run? give another folder"
+        )
+
+
 def _refuse_other_data(folder: RunFolder, old: dict[str, Any], new: dict[str, Any]) -> None:
+    programs = {data.get("program_sha256") for data in (old["data"], new["data"])} - {None}
+    if len(programs) > 1:
+        raise ConfigError(f"{folder.path} was begun for another program; give another folder")
     if old["data"].get("sha256") != new["data"].get("sha256"):
         raise ConfigError(
             f"{folder.path} was begun on other data (sha256 {old['data'].get('sha256')!s:.12}..., "

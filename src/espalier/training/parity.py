@@ -116,12 +116,16 @@ class ParityTask:
 
 
 def slices_of(test: ParitySet, short: int) -> dict[str, np.ndarray]:
-    """Which strings are of training's lengths, are longer, and have more ones than those had."""
-    return {
+    """Which strings are of training's lengths, are longer, and have more ones than those had.
+
+    A kind of which there are none is left out.
+    """
+    kinds = {
         "short": test.lengths <= short,
         "long": test.lengths > short,
         "many_ones": test.ones > short,
     }
+    return {name: some for name, some in kinds.items() if some.any()}
 
 
 def train_parity(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -62,6 +62,11 @@ def describe(moment: Moment) -> str:
         parts.append(f"{clock(moment.remaining)} to go")
     parts += [f"{name} {value:.4g}" for name, value in averages(moment.rows).items()]
     return "  ".join(parts)
+
+
+def latest(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Every member's row of the last measure."""
+    return tuple(row for row in rows if row["step"] == rows[-1]["step"])
 
 
 def averages(rows: tuple[Row, ...]) -> dict[str, float]:

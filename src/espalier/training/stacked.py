@@ -8,7 +8,7 @@ noise are functions of (seed, step): a run that was stopped goes on exactly.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Literal, Protocol, get_args
@@ -85,6 +85,19 @@ class Team:
         """Members that differ in their seed alone."""
         names = tuple(f"seed-{seed}" for seed in seeds)
         return cls(names, tuple(seeds), tuple({"seed": seed} for seed in seeds))
+
+
+def check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
+    """The seeds, if they are integers of 64 bits, one at least and none twice."""
+    found = list(seeds) if isinstance(seeds, Iterable) else seeds
+    if (
+        not isinstance(found, list)
+        or not found
+        or not all(type(seed) is int and abs(seed) < 1 << 63 for seed in found)
+        or len(set(found)) < len(found)
+    ):
+        raise ConfigError(f"seeds are {found}; give integers, at least one, and none twice")
+    return tuple(found)
 
 
 class StackedLearner:

@@ -1,8 +1,8 @@
 """Encoder-decoder Transformers that learn SCAN from commands and actions alone (the paper's D.4).
 
-Words are whole tokens on both sides; START begins the actions and END ends them. An answer is
-right if greedy decoding gives every action and then END. That is so exactly if, given the right
-actions so far, the next one is always the likeliest: one pass over the true actions decides it.
+An answer is right if greedy decoding gives every action and then END. That is so exactly if, given
+the right actions so far, the next one is always the likeliest: one pass over the true actions
+decides it.
 
 Of a batch of B, example i is drawn from the i-th of B equal parts of the examples in order of
 length. All are drawn equally often, and a batch's lengths are known closely enough beforehand to
@@ -14,17 +14,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.data.scan import ACTIONS, WORDS, Example, ScanSplit, generate_examples, scan_split
-from espalier.errors import ConfigError, DataError
+from espalier.errors import ConfigError
 from espalier.nets.noise import Dice
 from espalier.nets.transformer import (
     TransformerShape,
@@ -41,12 +38,10 @@ from espalier.training.loop import Plan
 from espalier.training.packing import Packing
 from espalier.training.parity import in_precision
 from espalier.training.progress import Report, silence
+from espalier.training.scan_pairs import PAD, START, SYMBOLS, Pairs, read_split, some_of, widths
 from espalier.training.schedule import AtEpochs
 from espalier.training.stacked import StackedLearner, StepRecipe, Team
 
-PAD, START, END = 0, 1, 2
-SYMBOLS = ("<pad>", "<start>", "<end>", *WORDS, *ACTIONS)
-_CODES = {symbol: code for code, symbol in enumerate(SYMBOLS)}
 LOGITS_AT_ONCE = 1 << 24
 LONGEST = 9  # words of a command
 FITTED = 500  # training examples that a measure looks at
@@ -84,6 +79,8 @@ class ScanRun:
             raise ConfigError(
                 f"seeds is {self.seeds} and splits are {self.splits}; give one of each at least"
             )
+        if len(set(self.splits)) < len(self.splits):
+            raise ConfigError(f"splits are {self.splits}; give none twice: `seeds` trains several")
         if not self.shape.decoder:
             raise ConfigError("shape.decoder is False; SCAN's actions are written by a decoder")
         told, symbols = (self.shape.vocabulary, self.shape.outputs), len(SYMBOLS)
@@ -113,27 +110,6 @@ class ScanRun:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """Commands and actions as tokens, filled up with PAD; actions end with END."""
-
-    commands: Int[Tensor, "M N"]
-    actions: Int[Tensor, "M T"]
-
-    @classmethod
-    def of(cls, examples: Sequence[Example]) -> Pairs:
-        """Examples in their order."""
-        if not examples:
-            raise DataError("a split of SCAN has no examples of one kind; nothing can be learnt")
-        commands = [[_CODES[word] for word in one.command.split()] for one in examples]
-        actions = [[*(_CODES[word] for word in one.actions.split()), END] for one in examples]
-        return cls(_padded(commands), _padded(actions))
-
-    def to(self, device: torch.device) -> Pairs:
-        """The same on a device."""
-        return Pairs(self.commands.to(device), self.actions.to(device))
-
-
-@dataclass(frozen=True, eq=False)
 class TranslationTask:
     """E Transformers; a member draws from the examples `firsts` to `firsts + counts`.
 
@@ -158,8 +134,8 @@ class TranslationTask:
         sizes = [len(split.train) for split in found.values()]
         starts = [sum(sizes[:n]) for n in range(len(sizes))]
         each = [n for n in range(len(sizes)) for _ in range(run.seeds)]
-        fits = [Pairs.of(_drawn(split.train, FITTED)).to(device) for split in found.values()]
-        tests = [Pairs.of(_drawn(split.test, run.tests)).to(device) for split in found.values()]
+        fits = [Pairs.of(some_of(split.train, FITTED)).to(device) for split in found.values()]
+        tests = [Pairs.of(some_of(split.test, run.tests)).to(device) for split in found.values()]
         return cls(
             shape=run.shape,
             pairs=Pairs.of(everything).to(device),
@@ -247,36 +223,6 @@ def scan_learner(run: ScanRun, device: torch.device) -> StackedLearner:
     )
 
 
-def read_split(name: str) -> ScanSplit:
-    """A split from its files, or one made from the grammar."""
-    kind, _, detail = name.partition(":")
-    if kind != "upto":
-        return scan_split(name)
-    try:
-        learnt, tested = (int(number) for number in detail.split(","))
-    except ValueError:
-        raise DataError(f"{name!r} is not a split of SCAN; write 'upto:8,16'") from None
-    return _made(learnt, tested)
-
-
-def widths(ordered: Sequence[Sequence[Example]], batch: int) -> list[int]:
-    """Bounds on what example i of a batch brings, END included, whichever split it is of."""
-    return [
-        max(some[((part + 1) * len(some) - 1) // batch].length for some in ordered) + 1
-        for part in range(batch)
-    ]
-
-
-@cache
-def _made(learnt: int, tested: int) -> ScanSplit:
-    examples = list(generate_examples())
-    return ScanSplit(
-        f"upto:{learnt},{tested}",
-        tuple(one for one in examples if one.length <= learnt),
-        tuple(one for one in examples if learnt < one.length <= tested),
-    )
-
-
 def action_logits(
     weights: Weights,
     shape: TransformerShape,
@@ -298,18 +244,6 @@ def answered(weights: Weights, shape: TransformerShape, test: Pairs) -> Tensor:
         likeliest = action_logits(weights, shape, commands[None], actions[None])[0].argmax(-1)
         found.append(((likeliest == actions) | (actions == PAD)).all(-1))
     return torch.cat(found)
-
-
-def _drawn(examples: tuple[Example, ...], count: int | None) -> Sequence[Example]:
-    if count is None or count >= len(examples):
-        return examples
-    step = len(examples) / count
-    return [examples[int(n * step)] for n in range(count)]
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> Int[Tensor, "M N"]:
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows])
 
 
 def _describe(run: ScanRun) -> dict[str, Any]:
