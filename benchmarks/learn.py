@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
     wanted = learners(args)
     names = {name_of(one): describe(one) for one in wanted}
     shelf = Shelf(args.runs, device=args.device, report=lambda moment: tell(moment, names))
-    found = Found(args.out)
+    found = Found(args.out, "" if args.biases is None else "-biases")
     try:
         with deadline(args.seconds):
             side_by_side(
@@ -87,8 +87,8 @@ def tell(moment: progress.Moment, names: dict[str, str]) -> None:
 class Found:
     """Rows and manifests on disk, written anew with every learner that is done."""
 
-    def __init__(self, out: Path) -> None:
-        self.out, self.rows, self.manifests = out, {}, {}
+    def __init__(self, out: Path, ending: str) -> None:
+        self.out, self.ending, self.rows, self.manifests = out, ending, {}, {}
         self.curves: list[dict] = []
         self.lock = threading.Lock()
 
@@ -100,7 +100,8 @@ class Found:
             folder = folder_of(one, shelf)
             self.manifests[name_of(one)] = folder.manifest()
             self.curves += [{"learner": describe(one)} | row for row in folder.rows()]
-            write_text(self.out / f"{FILES[kind]}.jsonl", in_lines(self.rows[kind]))
+            file = f"{FILES[kind]}{self.ending}.jsonl"
+            write_text(self.out / file, in_lines(self.rows[kind]))
             write_text(self.out / "curves.jsonl", in_lines(self.curves))
             write_text(self.out / "manifests.json", json.dumps(self.manifests) + "\n")
         took = time.monotonic() - began
@@ -276,6 +277,7 @@ def parse(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--at-once", type=int, default=4, help="learners side by side on CUDA")
     for name in ("steps", "batch", "measures", "seeds"):
         parser.add_argument(f"--{name}", type=int, default=0, help="in place of the scale's own")
+    parser.add_argument("--biases", type=float, help="spread of relative biases before training")
     parser.add_argument("--seconds", type=float, default=560, help="then stop, and go on later")
     parser.add_argument("--each", type=float, default=3, help="seconds a learner is timed for")
     parser.add_argument("--out", type=Path, default=Path("learned"))

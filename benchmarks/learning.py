@@ -62,7 +62,8 @@ def with_changes(one: Learner, args: argparse.Namespace) -> Learner:
     if isinstance(one, Traced | Read):
         recipe = replace(one.settings.recipe, **changes)
         return replace(one, settings=replace(one.settings, recipe=recipe))
-    return replace(one, recipe=replace(one.recipe, **changes))
+    shape = replace(one.shape, first_biases=args.biases)
+    return replace(one, shape=shape, recipe=replace(one.recipe, **changes))
 
 
 def describe(one: Learner) -> str:
@@ -74,7 +75,11 @@ def describe(one: Learner) -> str:
             return f"readable {one.program}"
         case ParityRun() | ScanRun():
             sharing = "shared" if one.shape.shared else "own"
-            return f"{KINDS[type(one)]} {one.shape.layers} {sharing} {one.shape.positions}"
+            biases = one.shape.first_biases
+            from_there = "" if biases is None else f" from {biases:g}"
+            return (
+                f"{KINDS[type(one)]} {one.shape.layers} {sharing} {one.shape.positions}{from_there}"
+            )
 
 
 def learner_of(one: Learner, device: torch.device) -> StackedLearner:

@@ -49,6 +49,8 @@ def learning(docs: Path = DOCS) -> list[str]:
         "beyond": markdown(beyond(ends)),
         "speed": markdown(pace(speed)),
     }
+    if any(data.glob("alta-table-3-biases.*")):
+        blocks["biases"] = markdown(beyond(join_rows(data, "alta-table-3-biases", KINDS)))
     if any(data.glob("alta-table-6.*")):
         steps = join_rows(data, "alta-table-6", MODEL)
         draw_scan(steps, pictures)

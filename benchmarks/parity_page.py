@@ -49,6 +49,8 @@ def trained(manifests: dict[str, dict]) -> pd.DataFrame:
     found = {}
     for one in manifests.values():
         shape, recipe = one["config"]["shape"], one["config"]["recipe"]
+        if shape.get("first_biases") is not None:
+            continue  # not Table 3's
         kind = (shape["layers"], "yes" if shape["shared"] else "no", shape["positions"])
         found[kind] = {
             "seeds": one["config"]["seeds"],

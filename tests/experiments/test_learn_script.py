@@ -6,6 +6,7 @@ import sys
 
 import pandas as pd
 from benchmarks import learn
+from benchmarks.parity_page import trained
 from pandas.testing import assert_frame_equal
 
 from espalier.experiments import load
@@ -43,6 +44,23 @@ def test_it_stops_when_time_is_up_and_goes_on(tmp_path, capsys):
     assert rows.groupby(["sharing", "positions", "seed"]).ngroups == 8
     curves = pd.read_json(tmp_path / "out/curves.jsonl", lines=True)
     assert curves.groupby(["learner", "seed"])["step"].agg(list).tolist() == [[10, 20]] * 8
+
+
+def test_biases_may_begin_elsewhere_and_are_told_apart(tmp_path):
+    words = ["run", "--scale", "smoke", "--only", "parity", "--layers", "1", "--biases", "0"]
+    words += ["--match", "own", "--out", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
+    learn.main([*words, "--device", "cpu"])
+    assert not (tmp_path / "out/alta-table-3.jsonl").exists()
+    curves = pd.read_json(tmp_path / "out/curves.jsonl", lines=True)
+    assert set(curves["learner"]) == {
+        "parity 1 own relative from 0",
+        "parity 1 own absolute from 0",
+    }
+    rows = pd.read_json(tmp_path / "out/alta-table-3-biases.jsonl", lines=True)
+    assert set(rows["sharing"]) == {"no"}
+    manifests = json.loads((tmp_path / "out/manifests.json").read_text())
+    assert all(one["config"]["shape"]["first_biases"] == 0 for one in manifests.values())
+    assert trained(manifests).empty
 
 
 def test_it_checks_and_times_every_kind(tmp_path, capsys):

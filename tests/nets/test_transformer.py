@@ -216,7 +216,19 @@ def test_short_mantissas_change_little_and_give_gradients_to_the_long_ones():
     assert all(g.dtype == torch.float32 and g.abs().sum() > 0 for g in gradients)
 
 
+def test_biases_begin_as_widely_as_asked():
+    first, wide, none = (
+        random_transformers(shape_of(heads=400, first_biases=spread), [0])["encoder.relative"]
+        for spread in (None, 2.0, 0.0)
+    )
+    assert float(first.std()) == pytest.approx(math.sqrt(2 / (32 + 400)), rel=0.02)
+    torch.testing.assert_close(wide, first / math.sqrt(2 / (32 + 400)) * 2)
+    assert not none.any()
+
+
 def test_what_cannot_be_is_refused():
+    with pytest.raises(es.ModelError, match=r"first_biases is -1\.0; a spread is 0 or more"):
+        shape_of(first_biases=-1.0)
     with pytest.raises(es.ModelError, match="heads is 0; it must be at least 1"):
         shape_of(heads=0)
     shape = shape_of(positions="absolute", longest=4)

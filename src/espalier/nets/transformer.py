@@ -42,6 +42,7 @@ class TransformerShape:
     """Sizes of one Transformer; `decoder` says whether there is one, of as many layers.
 
     `positions` is the encoder's; a decoder's are relative. `longest` bounds absolute ones.
+    `first_biases` is the spread of relative biases before training, T5's if it is None.
     """
 
     vocabulary: int
@@ -55,6 +56,7 @@ class TransformerShape:
     positions: Positions = "relative"
     longest: int = 64
     decoder: bool = False
+    first_biases: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("vocabulary", "outputs", "width", "hidden", "heads", "head_width", "layers"):
@@ -62,6 +64,8 @@ class TransformerShape:
                 raise ModelError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.positions not in ("relative", "absolute"):
             raise ModelError(f"positions are {self.positions!r}; use 'relative' or 'absolute'")
+        if self.first_biases is not None and not 0 <= self.first_biases < math.inf:
+            raise ModelError(f"first_biases is {self.first_biases}; a spread is 0 or more")
 
     @property
     def own_layers(self) -> int:
@@ -76,8 +80,8 @@ class TransformerShape:
 def random_transformers(shape: TransformerShape, seeds: Sequence[int]) -> Weights:
     """First weights for each seed, as in T5: normal, variance 1 / fan-in; norms 1.
 
-    Position biases have variance 1 over the mean of fan-in and fan-out. Not 0: a step that is
-    relative to the size of what it changes would hardly move them.
+    Position biases have variance 1 over the mean of fan-in and fan-out, unless the shape says
+    otherwise. From 0 a step that is relative to the size of what it changes would hardly move them.
     """
     made = [_random(shape, torch.Generator().manual_seed(seed)) for seed in seeds]
     return {name: torch.stack([own[name] for own in made]) for name in made[0]}
@@ -107,8 +111,10 @@ def _random(shape: TransformerShape, source: torch.Generator) -> Weights:
         weights[f"{stack}.mlp.scale"] = torch.ones(layers, width)
         weights[f"{stack}.final_scale"] = torch.ones(width)
         if stack == "decoder" or shape.positions == "relative":
-            fan = (BUCKETS + shape.heads) // 2
-            weights[f"{stack}.relative"] = normal(BUCKETS, shape.heads, fan=fan)
+            spread = shape.first_biases
+            if spread is None:
+                spread = math.sqrt(2 / (BUCKETS + shape.heads))
+            weights[f"{stack}.relative"] = spread * normal(BUCKETS, shape.heads, fan=1)
     return weights
 
 
