@@ -97,6 +97,40 @@ def test_readable_parity_and_scan_are_trained(app, tmp_path, capsys):
         app(*parity, "--steps", "20")
 
 
+def test_what_was_trained_is_asked(app, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "4000")  # no line is folded
+    bits, actions = str(tmp_path / "bits"), str(tmp_path / "actions")
+    words = ["--steps", "10", "--seeds", "2", "--layers", "1"]
+    strings = with_settings(*TINY, "train.per_count=3", "test.per_count=3")
+    app("train", "parity", "--length", "3", *words, *strings, "--out", bits)
+    commands = [*with_settings(*TINY, "tests=5"), "--split", "upto:1,2"]
+    app("train", "scan", *words, *commands, "--out", actions)
+    capsys.readouterr()
+
+    app("ask", bits, "011", "1")
+    head, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert head == ["input", "member", "right", "answer"]
+    found = es.load_parity(bits).answers(["011", "1"])
+    assert rows == [
+        [text, f"seed-{n}", "yes" if found[n, m] == m else "no", str(found[n, m])]
+        for m, text in enumerate(["011", "1"])
+        for n in range(2)
+    ]
+    app("ask", actions, "walk", "walk walk")
+    _, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    one, other = es.load_scan(actions).translate(["walk", "walk walk"])
+    assert rows == [
+        f"walk upto:1,2-0 {'yes' if one[0] == 'I_WALK' else 'no'} {one[0]}".split(),
+        f"walk upto:1,2-1 {'yes' if other[0] == 'I_WALK' else 'no'} {other[0]}".split(),
+        f"walk walk upto:1,2-0 {one[1]}".split(),  # no command of SCAN: neither right nor wrong
+        f"walk walk upto:1,2-1 {other[1]}".split(),
+    ]
+    with pytest.raises(es.ModelError, match="no run of `train parity` or `train scan`"):
+        app("ask", str(tmp_path), "1")
+    with pytest.raises(es.DataError, match="'jmp' is not a word of SCAN"):
+        app("ask", actions, "jmp")
+
+
 def test_seeds_are_those_of_the_file_unless_a_flag_says_otherwise(app, tmp_path):
     file = tmp_path / "run.toml"
     file.write_text('seeds = 2\nsplits = ["upto:1,2"]\ntests = 5\n')

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import espalier as es
 from espalier import zoo
-from espalier.data.parity import ParityConfig, parity_set
+from espalier.data.parity import ParityConfig, ParitySet, parity_set
 
 
 @given(st.integers(1, 12), st.integers(1, 9), st.integers(0, 3), st.data())
@@ -22,6 +22,19 @@ def test_every_number_of_ones_is_as_frequent(longest, per_count, seed, data):
     assert found.tokens()[:, 0].tolist() == [2] * len(found)
     assert np.array_equal(found.tokens()[:, 1:], found.bits)
     assert parity_set(config).digest == found.digest
+
+
+@given(st.lists(st.text("01", max_size=12), max_size=6))
+def test_strings_that_are_written_down_are_read(strings):
+    found = ParitySet.of(strings)
+    assert found.strings() == strings
+    assert found.parities.tolist() == [string.count("1") % 2 for string in strings]
+
+
+@pytest.mark.parametrize("string", ["012", "1 0", 3])
+def test_what_is_not_bits_is_refused(string):
+    with pytest.raises(es.DataError, match=f"with 0 and 1, as '0110'; found {string!r}"):
+        ParitySet.of(["01", string])
 
 
 def test_places_of_ones_and_lengths_are_anywhere():

@@ -1,4 +1,4 @@
-"""`espalier train traces`, `readable`, `parity` and `scan`: what can training find?
+"""`espalier train traces`, `readable`, `parity` and `scan`: what can training find? And `ask`.
 
 Thin, and torch is imported when it is needed. A run goes on when the same command is given again.
 """
@@ -22,7 +22,7 @@ from espalier.commands.learnability import (
 )
 from espalier.commands.show import show_table
 from espalier.commands.training import Config, Device, Settings, configured, reporting, say
-from espalier.errors import DataError
+from espalier.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     from espalier.training.learner import Row
@@ -37,12 +37,13 @@ Positions = Annotated[Literal["relative", "absolute"] | None, Parameter(help="Ho
 
 
 def register(app: App) -> None:
-    """Add the verbs below `train`."""
+    """Add the verbs below `train`, and the one that asks what was trained."""
     train = app["train"]
     train.command(train_traces, name="traces")
     train.command(train_readable, name="readable")
     train.command(train_parity, name="parity")
     train.command(train_scan, name="scan")
+    app.command(ask)
 
 
 def train_traces(
@@ -185,6 +186,47 @@ def train_scan(
         rows = train(run, out=out, device=device, report=report)
     _show(rows)
     say(f"kept in {out}")
+
+
+def ask(
+    run: Annotated[Path, Parameter(help="A folder of `train parity` or `train scan`.")],
+    /,
+    *inputs: Annotated[str, Parameter(help="Bit strings; or commands, each in quotes.")],
+    device: Device = "auto",
+) -> None:
+    """Ask every Transformer of a finished run, and say whether it is right."""
+    from espalier.training.folder import RunFolder
+    from espalier.training.learnt import load_parity, load_scan
+
+    kind = (RunFolder(run).manifest() or {}).get("kind")
+    if kind == "parity":
+        parity = load_parity(run, device=device)
+        members, found = parity.members, parity.answers(inputs).astype(str).tolist()
+    elif kind == "scan":
+        scan = load_scan(run, device=device)
+        members, found = scan.members, scan.translate(inputs)
+    else:
+        raise ModelError(f"{run} holds no run of `train parity` or `train scan`; name one's folder")
+    truths = [_truth(kind, given) for given in inputs]
+    words = {True: "yes", False: "no"}
+    rows = [
+        (given, member, "" if truths[n] is None else words[answers[n] == truths[n]], answers[n])
+        for n, given in enumerate(inputs)
+        for member, answers in zip(members, found, strict=True)
+    ]
+    show_table(("input", "member", "right", "answer"), rows)
+
+
+def _truth(kind: str, given: str) -> str | None:
+    """The right answer; None where SCAN's grammar has no such command."""
+    from espalier.data.scan import translate
+
+    if kind == "parity":
+        return str(given.count("1") % 2)
+    try:
+        return translate(given)
+    except DataError:
+        return None
 
 
 def _shape(layers: int | None, shared: bool | None, positions: str | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ short strings may be in both.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,6 +49,20 @@ class ParitySet:
 
     bits: NDArray[np.int64]  # M x longest
     lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, strings: Sequence[str]) -> ParitySet:
+        """Strings written with 0 and 1, in their order."""
+        for string in strings:
+            if not isinstance(string, str) or set(string) - {"0", "1"}:
+                raise DataError(
+                    f"a bit string is written with 0 and 1, as '0110'; found {string!r}"
+                )
+        lengths = np.array([len(string) for string in strings], dtype=np.int64)
+        bits = np.zeros((len(strings), max(lengths, default=0)), dtype=np.int64)
+        for row, string in zip(bits, strings, strict=True):
+            row[: len(string)] = [int(bit) for bit in string]
+        return cls(bits, lengths)
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -114,12 +114,7 @@ def translate(command: str) -> str:
 
 def check_command(command: object) -> list[str]:
     """The words of a command of the grammar; DataError says which part is not one."""
-    if not isinstance(command, str) or not command.split():
-        raise DataError(f"a SCAN command is words such as 'jump twice'; found {command!r}")
-    words = command.split()
-    for word in words:
-        if word not in WORDS:
-            raise DataError(f"{word!r} is not a word of SCAN; {nearest(word, WORDS)}")
+    words = check_words(command)
     joints = [place for place, word in enumerate(words) if word in ("and", "after")]
     if len(joints) > 1:
         raise DataError(f"{command!r} has {len(joints)} conjunctions; SCAN allows one")
@@ -129,6 +124,17 @@ def check_command(command: object) -> list[str]:
             raise DataError(
                 f"{' '.join(half)!r} is not a clause of SCAN; one is 'jump around left twice'"
             )
+    return words
+
+
+def check_words(command: object) -> list[str]:
+    """The words of a command, all of SCAN, whether the grammar has them in this order or not."""
+    if not isinstance(command, str) or not command.split():
+        raise DataError(f"a SCAN command is words such as 'jump twice'; found {command!r}")
+    words = command.split()
+    for word in words:
+        if word not in WORDS:
+            raise DataError(f"{word!r} is not a word of SCAN; {nearest(word, WORDS)}")
     return words
 
 

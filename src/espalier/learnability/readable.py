@@ -26,7 +26,7 @@ from torch import Tensor
 from espalier.language import Program, Run
 from espalier.language.program import check_batch
 from espalier.language.records import program_hash
-from espalier.learnability.keeping import Measured, read_run
+from espalier.learnability.keeping import read_run
 from espalier.learnability.readings import UNKNOWN, Readings, class_places, readings
 from espalier.nets.noise import Dice
 from espalier.nets.sublayers import norm
@@ -38,6 +38,7 @@ from espalier.nets.transformer import (
     read_out,
 )
 from espalier.training.devices import choose_device
+from espalier.training.finished import Measured
 from espalier.training.folder import RunFolder
 from espalier.training.kept import keep_run
 from espalier.training.learner import Row

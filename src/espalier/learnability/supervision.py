@@ -26,13 +26,14 @@ from espalier.interpreter.interpret import interpret_many
 from espalier.language import Program
 from espalier.language.records import program_hash
 from espalier.learnability.assignments import training_set
-from espalier.learnability.keeping import Measured, read_run
+from espalier.learnability.keeping import read_run
 from espalier.learnability.lessons import Lessons, lessons
 from espalier.learnability.traces import Traces
 from espalier.nets.mlp import TrainedFeedForward, apply_mlps, random_mlps
 from espalier.nets.noise import Dice
 from espalier.nets.universal import UniversalEncoder
 from espalier.training.devices import choose_device
+from espalier.training.finished import Measured
 from espalier.training.folder import RunFolder
 from espalier.training.kept import keep_run
 from espalier.training.learner import Row

@@ -31,13 +31,18 @@ class Pairs:
     @classmethod
     def of(cls, examples: Sequence[Example]) -> Pairs:
         """Examples in their order."""
-        commands = [[_CODES[word] for word in one.command.split()] for one in examples]
+        commands = command_tokens([one.command.split() for one in examples])
         actions = [[*(_CODES[word] for word in one.actions.split()), END] for one in examples]
-        return cls(_padded(commands), _padded(actions))
+        return cls(commands, _padded(actions))
 
     def to(self, device: torch.device) -> Pairs:
         """The same on a device."""
         return Pairs(self.commands.to(device), self.actions.to(device))
+
+
+def command_tokens(commands: Sequence[Sequence[str]]) -> Int[Tensor, "M N"]:
+    """Words of SCAN as tokens, filled up with PAD."""
+    return _padded([[_CODES[word] for word in words] for words in commands])
 
 
 def read_split(name: str) -> ScanSplit:

@@ -209,4 +209,9 @@ class StackedLearner:
         return [tensor for _, tensor in self._kept()]
 
     def _precisely(self) -> AbstractContextManager[None]:
-        return precise("float32" if self.recipe.precision == "float32" else "tf32")
+        return precisely(self.recipe)
+
+
+def precisely(recipe: StepRecipe) -> AbstractContextManager[None]:
+    """Products on CUDA as the recipe asks for them."""
+    return precise("float32" if recipe.precision == "float32" else "tf32")
