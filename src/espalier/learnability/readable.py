@@ -39,12 +39,9 @@ from espalier.nets.transformer import (
 )
 from espalier.training.devices import choose_device
 from espalier.training.finished import Measured
-from espalier.training.folder import RunFolder
-from espalier.training.kept import keep_run
+from espalier.training.kept import keep_steps
 from espalier.training.learner import Row
-from espalier.training.loop import Plan
 from espalier.training.progress import Report, silence
-from espalier.training.schedule import AtEpochs
 from espalier.training.stacked import StackedLearner, StepRecipe, Team, check_seeds
 
 
@@ -202,13 +199,7 @@ def train_readable(
         "inputs": len(asked.lengths),
         "program_sha256": program_hash(program),
     }
-    rows = keep_run(
-        learner,
-        Plan(settings.recipe.measures, (AtEpochs((settings.recipe.measures,)),)),
-        folder=None if out is None else RunFolder.create(out),
-        about=("readable", json.loads(json.dumps(config)), data),
-        report=report,
-    )
+    rows = keep_steps(learner, ("readable", config, data), out=out, report=report)
     weights = {name: tensor.detach() for name, tensor in learner.weights.items()}
     return Readable(program, tuple(rows), shape, weights)
 

@@ -34,13 +34,10 @@ from espalier.nets.noise import Dice
 from espalier.nets.universal import UniversalEncoder
 from espalier.training.devices import choose_device
 from espalier.training.finished import Measured
-from espalier.training.folder import RunFolder
-from espalier.training.kept import keep_run
+from espalier.training.kept import keep_steps
 from espalier.training.learner import Row
-from espalier.training.loop import Plan
 from espalier.training.optimisers import Weights
 from espalier.training.progress import Report, silence
-from espalier.training.schedule import AtEpochs
 from espalier.training.stacked import StackedLearner, StepRecipe, Team, check_seeds
 
 HALF = 0.5  # an output is on the right side if it is nearer to its target than to the other value
@@ -173,13 +170,8 @@ def train_on_traces(
     taught = lessons(compiled, inputs, max_layers=max_layers)
     learner = trace_learner(taught, settings, seeds=seeds, device=where)
     config = {"settings": asdict(settings), "seeds": list(seeds), "lessons": len(taught)}
-    rows = keep_run(
-        learner,
-        Plan(settings.recipe.measures, (AtEpochs((settings.recipe.measures,)),)),
-        folder=None if out is None else RunFolder.create(out),
-        about=("traces", json.loads(json.dumps(config)), _describe(program, taught)),
-        report=report,
-    )
+    about = ("traces", config, _describe(program, taught))
+    rows = keep_steps(learner, about, out=out, report=report)
     models = [_member(compiled, learner.snapshot().tensors, n) for n in range(len(seeds))]
     return Supervised(tuple(rows), tuple(models), len(taught))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +15,8 @@ from espalier.training.learner import Learner, Row
 from espalier.training.loop import Interrupted, Plan, train
 from espalier.training.manifest import close_run, describe_run, open_run
 from espalier.training.progress import Report
+from espalier.training.schedule import AtEpochs
+from espalier.training.stacked import StackedLearner
 
 About = tuple[str, dict[str, Any], dict[str, Any]]  # kind, config, data
 
@@ -44,3 +48,18 @@ def keep_run(
         if status != "failed":
             folder.tidy()
     return rows
+
+
+def keep_steps(
+    learner: StackedLearner, about: About, *, out: str | os.PathLike[str] | None, report: Report
+) -> list[Row]:
+    """Train a stack to its last step, or on to it; a folder `out` keeps the weights it ends with."""
+    kind, config, data = about
+    measures = learner.recipe.measures
+    return keep_run(
+        learner,
+        Plan(measures, (AtEpochs((measures,)),)),
+        folder=None if out is None else RunFolder.create(out),
+        about=(kind, json.loads(json.dumps(config)), data),
+        report=report,
+    )

@@ -29,12 +29,9 @@ from espalier.nets.transformer import (
     read_out,
 )
 from espalier.training.devices import choose_device
-from espalier.training.folder import RunFolder
-from espalier.training.kept import keep_run
+from espalier.training.kept import keep_steps
 from espalier.training.learner import Row
-from espalier.training.loop import Plan
 from espalier.training.progress import Report, silence
-from espalier.training.schedule import AtEpochs
 from espalier.training.stacked import StackedLearner, StepRecipe, Team
 
 TOKENS = 3  # 0, 1 and START
@@ -136,15 +133,8 @@ def train_parity(
     report: Report = silence,
 ) -> list[Row]:
     """Train a run's members at once and return their measures; with `out`, keep and go on."""
-    where = choose_device(device)
-    learner = parity_learner(run, where)
-    return keep_run(
-        learner,
-        Plan(run.recipe.measures, (AtEpochs((run.recipe.measures,)),)),
-        folder=None if out is None else RunFolder.create(out),
-        about=("parity", json.loads(json.dumps(run.to_dict())), _describe(run)),
-        report=report,
-    )
+    learner = parity_learner(run, choose_device(device))
+    return keep_steps(learner, ("parity", run.to_dict(), _describe(run)), out=out, report=report)
 
 
 def parity_learner(run: ParityRun, device: torch.device) -> StackedLearner:

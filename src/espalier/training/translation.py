@@ -31,15 +31,12 @@ from espalier.nets.transformer import (
     random_transformers,
 )
 from espalier.training.devices import choose_device
-from espalier.training.folder import RunFolder
-from espalier.training.kept import keep_run
+from espalier.training.kept import keep_steps
 from espalier.training.learner import Row
-from espalier.training.loop import Plan
 from espalier.training.packing import Packing
 from espalier.training.parity import in_precision
 from espalier.training.progress import Report, silence
 from espalier.training.scan_pairs import PAD, START, SYMBOLS, Pairs, read_split, some_of, widths
-from espalier.training.schedule import AtEpochs
 from espalier.training.stacked import StackedLearner, StepRecipe, Team
 
 LOGITS_AT_ONCE = 1 << 24
@@ -199,15 +196,8 @@ def train_scan(
     report: Report = silence,
 ) -> list[Row]:
     """Train a run's members at once and return their measures; with `out`, keep and go on."""
-    where = choose_device(device)
-    learner = scan_learner(run, where)
-    return keep_run(
-        learner,
-        Plan(run.recipe.measures, (AtEpochs((run.recipe.measures,)),)),
-        folder=None if out is None else RunFolder.create(out),
-        about=("scan", json.loads(json.dumps(run.to_dict())), _describe(run)),
-        report=report,
-    )
+    learner = scan_learner(run, choose_device(device))
+    return keep_steps(learner, ("scan", run.to_dict(), _describe(run)), out=out, report=report)
 
 
 def scan_learner(run: ScanRun, device: torch.device) -> StackedLearner:
