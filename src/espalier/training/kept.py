@@ -53,7 +53,7 @@ def keep_run(
 def keep_steps(
     learner: StackedLearner, about: About, *, out: str | os.PathLike[str] | None, report: Report
 ) -> list[Row]:
-    """Train a stack to its last step, or on to it; a folder `out` keeps the weights it ends with."""
+    """Train a stack to its last step, or on to it; a folder `out` keeps what it ends with."""
     kind, config, data = about
     measures = learner.recipe.measures
     return keep_run(
