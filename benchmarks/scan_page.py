@@ -35,16 +35,17 @@ MODEL = ["layers", "sharing", "positions"]
 
 def table_6(rows: pd.DataFrame) -> pd.DataFrame:
     """The paper's numbers beside ours, for every depth of which there is one; a dash for none."""
-    table = experiments.load("alta-table-6").tabulate(rows).set_index([*KINDS, "layers"])["mean"]
+    table = experiments.load("alta-table-6").tabulate(rows).set_index([*KINDS, "layers"])
     trained = [depth for depth in DEPTHS if depth in set(rows["layers"])]
     found = []
     for kind, printed in TABLE_6.items():
         paper = dict(zip(DEPTHS, printed, strict=False))
         row: dict[str, object] = dict(zip(["split", "shared", "positions"], kind, strict=True))
         for depth in trained:
-            here = table.get((*kind, depth))
             row[f"{depth}, paper"] = f"{paper[depth]}%" if depth in paper else "-"
-            row[f"{depth}, here"] = "-" if here is None else f"{here:.1%}"
+            for title, name in {"here": "mean", "told END": "told_end"}.items():
+                here = table[name].get((*kind, depth)) if name in table else None
+                row[f"{depth}, {title}"] = "-" if here is None or pd.isna(here) else f"{here:.1%}"
         found.append(row)
     return pd.DataFrame(found)
 
@@ -88,7 +89,8 @@ def taught(manifests: dict[str, dict]) -> pd.DataFrame:
 
 
 def draw_scan(rows: pd.DataFrame, pictures: Path) -> None:
-    """Table 6 as a figure, and Figure 18."""
+    """Table 6 as a figure, and Figure 18 once there is something of it."""
     shown = rows[(rows["sharing"] == "yes") & (rows["positions"] == "relative")]
-    save_figure(experiments.load("alta-table-6").draw(rows), pictures / "alta-table-6.png")
-    save_figure(experiments.load("alta-figure-18").draw(shown), pictures / "alta-figure-18.png")
+    for name, some in {"alta-table-6": rows, "alta-figure-18": shown}.items():
+        if len(some):
+            save_figure(experiments.load(name).draw(some), pictures / f"{name}.png")

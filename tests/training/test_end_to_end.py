@@ -95,29 +95,39 @@ def test_scan_is_words_with_start_and_end():
 
 
 def test_one_pass_decides_what_greedy_decoding_would_give():
-    """Of actions that are the model's own, and of the true ones, which it does not know."""
+    """Of actions that are the model's own, of those where it stops too soon, and of true ones."""
     run = scan_run()
     test = Pairs.of(read_split("upto:1,2").test[:12])
     weights = random_transformers(run.shape, [0])
     weights["unembedding"][:, :, END] += 0.5  # some stop soon
-    written = [greedy(weights, run.shape, test.commands[row], 3) for row in range(12)]
+    written = [greedy(weights, run.shape, command, 3) for command in test.commands]
+    unstopped = [greedy(weights, run.shape, command, 3, stops=False) for command in test.commands]
     actions = test.actions.clone()
-    for row in range(0, 12, 2):
-        actions[row] = torch.tensor([*written[row], PAD, PAD, PAD][:3])
-    found = translation.answered(weights, run.shape, Pairs(test.commands, actions)).tolist()
+    for row in range(0, 12, 3):
+        actions[row] = torch.tensor([*written[row], PAD, PAD][:3])
+        actions[row + 1] = torch.tensor([*unstopped[row + 1][:2], END])
+    right, told = translation.answered(weights, run.shape, Pairs(test.commands, actions))
     wanted = [[code for code in row if code != PAD] for row in actions.tolist()]
-    assert found == [one == other for one, other in zip(written, wanted, strict=True)]
-    assert found[::2] == [True] * 6
-    assert not all(found)
+    assert right.tolist() == [one == other for one, other in zip(written, wanted, strict=True)]
+    without = [[code for code in row if code != END] for row in wanted]
+    assert told.tolist() == [
+        one[: len(other)] == other for one, other in zip(unstopped, without, strict=True)
+    ]
+    assert right[::3].all()
+    assert (told & ~right).any()
+    assert not told.all()
 
 
-def greedy(weights, shape, command, longest):
+def greedy(weights, shape, command, longest, *, stops=True):
     command = command[command != PAD].view(1, 1, -1)
     encoded = encode(weights, shape, command, lengths=torch.tensor([[command.shape[2]]]))
     written = []
     while len(written) < longest and END not in written:
         before = torch.tensor([[[START, *written]]])
-        written.append(int(decode(weights, shape, before, encoded)[0, 0, -1].argmax()))
+        logits = decode(weights, shape, before, encoded)[0, 0, -1]
+        if not stops:
+            logits[END] = -torch.inf
+        written.append(int(logits.argmax()))
     return written
 
 

@@ -109,7 +109,7 @@ def test_translations_are_those_that_were_measured(scan):
         ):
             said = found.translate([one.command for one in some], longest=4)[member]
             same = [text == one.actions for text, one in zip(said, some, strict=True)]
-            assert same == answered(own, found.shape, Pairs.of(some)).tolist()
+            assert same == answered(own, found.shape, Pairs.of(some))[0].tolist()
             assert row[name] == np.mean(same)
             seen |= set(same)
     assert seen == {True, False}

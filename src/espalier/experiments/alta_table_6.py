@@ -46,8 +46,9 @@ def translator_rows(run: ScanRun, shelf: Shelf) -> list[Row]:
         "sharing": "yes" if run.shape.shared else "no",
         "positions": run.shape.positions,
     }
-    kept = ("split", "seed", "step", "train_loss", "train_accuracy", "accuracy")
-    return [labels | {name: row[name] for name in kept} for row in found]
+    kept = ("split", "seed", "step", "train_loss", "train_accuracy", "accuracy", "told_end")
+    # A run that was begun by an earlier version has rows without the last.
+    return [labels | {name: row[name] for name in kept if name in row} for row in found]
 
 
 def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
@@ -58,10 +59,15 @@ def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """Test accuracy at the end of training; depths that were not trained have no row."""
+    """Test accuracy at the end of training; depths that were not trained have no row.
+
+    `training` is of training's commands, `told_end` of the test's if END comes when it should.
+    """
     last = rows[rows["step"] == rows["step"].max()]
-    fitted = summarise(last, "train_accuracy", by=[*_KINDS, "layers"])["mean"]
-    return summarise(last, "accuracy", by=[*_KINDS, "layers"]).assign(training=fitted)
+    by = [*_KINDS, "layers"]
+    others = [name for name in ("train_accuracy", "told_end") if name in last]
+    means = last.groupby(by)[others].mean().rename(columns={"train_accuracy": "training"})
+    return summarise(last, "accuracy", by=by).join(means, on=by)
 
 
 def draw(rows: pandas.DataFrame) -> Figure:

@@ -2,7 +2,8 @@
 
 An answer is right if greedy decoding gives every action and then END. That is so exactly if, given
 the right actions so far, the next one is always the likeliest: one pass over the true actions
-decides it.
+decides it. Whether it would be right if END could come only where it should (`told_end`) is read
+off the same pass: what to do, and when to stop, are learnt apart.
 
 Of a batch of B, example i is drawn from the i-th of B equal parts of the examples in order of
 length. All are drawn equally often, and a batch's lengths are known closely enough beforehand to
@@ -13,12 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from espalier.errors import ConfigError
@@ -36,7 +38,16 @@ from espalier.training.learner import Row
 from espalier.training.packing import Packing
 from espalier.training.parity import in_precision
 from espalier.training.progress import Report, silence
-from espalier.training.scan_pairs import PAD, START, SYMBOLS, Pairs, read_split, some_of, widths
+from espalier.training.scan_pairs import (
+    END,
+    PAD,
+    START,
+    SYMBOLS,
+    Pairs,
+    read_split,
+    some_of,
+    widths,
+)
 from espalier.training.stacked import StackedLearner, StepRecipe, Team
 
 LOGITS_AT_ONCE = 1 << 24
@@ -181,10 +192,11 @@ class TranslationTask:
         """The share of commands with every action right, of training and of the test."""
         weights = in_precision(weights, self.recipe)
         found = []
-        for member, kinds in enumerate(zip(self.fits, self.tests, strict=True)):
+        for member, (fit, test) in enumerate(zip(self.fits, self.tests, strict=True)):
             own = {name: tensor[member : member + 1] for name, tensor in weights.items()}
-            fit, test = (float(answered(own, self.shape, kind).double().mean()) for kind in kinds)
-            found.append({"train_accuracy": fit, "accuracy": test})
+            kept, (right, told) = answered(own, self.shape, fit)[0], answered(own, self.shape, test)
+            shares = {"train_accuracy": kept, "accuracy": right, "told_end": told}
+            found.append({name: float(some.double().mean()) for name, some in shares.items()})
         return found
 
 
@@ -226,14 +238,21 @@ def action_logits(
 
 
 @torch.no_grad()
-def answered(weights: Weights, shape: TransformerShape, test: Pairs) -> Tensor:
-    """For every command, whether one member's greedy decoding gives exactly its actions."""
+def answered(
+    weights: Weights, shape: TransformerShape, test: Pairs
+) -> tuple[Bool[Tensor, " M"], Bool[Tensor, " M"]]:
+    """For every command, whether one member's greedy decoding gives exactly its actions.
+
+    And whether it would if END could come only after the last one.
+    """
     size = max(1, LOGITS_AT_ONCE // (test.actions.shape[1] * shape.heads * 64))
-    found = []
+    found, told = [], []
     for commands, actions in zip(test.commands.split(size), test.actions.split(size), strict=True):
-        likeliest = action_logits(weights, shape, commands[None], actions[None])[0].argmax(-1)
-        found.append(((likeliest == actions) | (actions == PAD)).all(-1))
-    return torch.cat(found)
+        logits = action_logits(weights, shape, commands[None], actions[None])[0]
+        found.append(((logits.argmax(-1) == actions) | (actions == PAD)).all(-1))
+        logits[..., END] = -math.inf
+        told.append(((logits.argmax(-1) == actions) | (actions == PAD) | (actions == END)).all(-1))
+    return torch.cat(found), torch.cat(told)
 
 
 def _describe(run: ScanRun) -> dict[str, Any]:
