@@ -6,7 +6,15 @@ import torch
 from espalier.errors import ConfigError
 from espalier.training.optimisers import optimiser_of, refill
 
-SHAPES = {"inner_weight": (3, 4), "inner_bias": (4,), "layers": (2, 5, 3), "layers_scale": (2, 5)}
+SHAPES = {
+    "inner_weight": (3, 4),
+    "inner_bias": (4,),
+    "layers": (2, 5, 3),
+    "layers_scale": (2, 5),
+    "outer_weight": (3, 4),  # of the first one's shape, and so
+    "outer_bias": (4,),  # these are updated at once
+    "vectors": (2, 5),  # a matrix by its name
+}
 
 
 def stacked(seed=0, members=3):

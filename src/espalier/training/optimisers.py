@@ -21,6 +21,7 @@ Weights = dict[str, Tensor]
 
 _VECTORS = ("bias", "scale")  # names of weights that are no matrices end so
 _SMALLEST_SCALE = 1e-3  # torch's and the paper's epsilon_2
+_SMALL = 1 << 22  # numbers; to stack more takes longer than to launch another kernel
 
 
 class Adam:
@@ -70,18 +71,22 @@ class Adafactor:
 
     The last two axes are a matrix, or the last one a vector; all before them are stacked. Steps are
     relative to the size of what they change; `absolute` ones are not, and the rate is no less in
-    the first steps.
+    the first steps. Small weights of one shape are stacked to be updated at once.
     """
 
     def __init__(self, weights: Weights, rate: float, *, absolute: bool = False) -> None:
         self.rate, self.weights, self.absolute = rate, weights, absolute
         first = next(iter(weights.values()))
         self.count = torch.zeros((), dtype=torch.float64, device=first.device)
-        self.moments: dict[str, Tensor] = {}
-        for name, weight in weights.items():
+        self.alike = _alike(weights)
+        self.moments: list[dict[str, Tensor]] = []  # of weights that are alike, stacked
+        for names in self.alike:
+            weight = weights[names[0]]
             sizes = {"square": weight, "row": weight[..., :1], "column": weight[..., :1, :]}
-            for kind in _kept(name):
-                self.moments[f"{kind}.{name}"] = torch.zeros_like(sizes[kind])
+            kept = {kind: sizes[kind] for kind in _kept(names[0])}
+            self.moments.append(
+                {kind: like.new_zeros(len(names), *like.shape) for kind, like in kept.items()}
+            )
 
     @torch.no_grad()
     def update(self, gradients: Sequence[Tensor]) -> None:
@@ -91,13 +96,37 @@ class Adafactor:
         pace = torch.full_like(share, self.rate)
         if not self.absolute:
             pace = self.count.rsqrt().float().minimum(pace)
-        for (name, weight), gradient in zip(self.weights.items(), gradients, strict=True):
-            moments = [self.moments[f"{kind}.{name}"] for kind in _kept(name)]
-            fused(_step_of(name), weight)(weight, gradient, *moments, share, pace, self.absolute)
+        found = dict(zip(self.weights, gradients, strict=True))
+        for names, moments in zip(self.alike, self.moments, strict=True):
+            own = [self.weights[name] for name in names]
+            weight, gradient = _together(own), _together([found[name] for name in names])
+            step = fused(_step_of(names[0]), weight)
+            step(weight, gradient, *moments.values(), share, pace, self.absolute)
+            if len(names) > 1:
+                torch._foreach_copy_(own, weight.unbind())
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that later updates depend on, by name."""
-        return self.moments | {"count": self.count}
+        return {"count": self.count} | {
+            f"{kind}.{name}": tensor
+            for names, moments in zip(self.alike, self.moments, strict=True)
+            for kind, stack in moments.items()
+            for name, tensor in zip(names, stack, strict=True)
+        }
+
+
+def _alike(weights: Weights) -> list[list[str]]:
+    """Names of weights that are updated at once: of one shape and kind, and small."""
+    groups: dict[object, list[str]] = {}
+    for name, weight in weights.items():
+        small = weight.numel() <= _SMALL
+        groups.setdefault((_kept(name), weight.shape) if small else name, []).append(name)
+    return list(groups.values())
+
+
+def _together(tensors: list[Tensor]) -> Tensor:
+    """A stack of them; of one, itself."""
+    return torch.stack(tensors) if len(tensors) > 1 else tensors[0].unsqueeze(0)
 
 
 def _kept(name: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-BESIDE = 4  # sequences in a row at most: each brings its input's positions to every token of it
+BESIDE = 3  # sequences in a row at most: each brings its input's positions to every token of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,9 @@ class Packing:
 
     @classmethod
     def of(cls, widths: Sequence[int]) -> Packing:
-        """Sequences of at most these lengths: the longest first, each into the first row it fits.
+        """Sequences of at most these lengths: the longest first, each into the emptiest row.
+
+        There are as few rows as that allows.
 
         >>> Packing.of([3, 9, 5]).slots.tolist()
         [[1, 0], [2, 0]]
@@ -40,15 +42,8 @@ class Packing:
         [[0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1, 1, 2]]
         """
         size = max(widths)
-        rows: list[list[int]] = []
-        for one in sorted(range(len(widths)), key=lambda n: -widths[n]):
-            for row in rows:
-                used = sum(widths[other] for other in row)
-                if len(row) < BESIDE and used + widths[one] <= size:
-                    row.append(one)
-                    break
-            else:
-                rows.append([one])
+        tries = (_spread(widths, count, size) for count in range(1, len(widths) + 1))
+        rows = next(found for found in tries if found is not None)
         beside, cells = max(map(len, rows)), (len(rows), size)
         slots, parts = torch.zeros(len(rows), beside).long(), torch.full(cells, beside)
         sequences, places = torch.zeros(cells).long(), torch.zeros(cells).long()
@@ -75,3 +70,17 @@ class Packing:
     def filled(self) -> Bool[Tensor, "R W"]:
         """Where there is a sequence."""
         return self.parts < self.beside
+
+
+def _spread(widths: Sequence[int], count: int, size: int) -> list[list[int]] | None:
+    """So many rows with all sequences in them, or None if one finds no place."""
+    rows: list[list[int]] = [[] for _ in range(count)]
+    used = [0] * count
+    for one in sorted(range(len(widths)), key=lambda n: -widths[n]):
+        free = [row for row in range(count) if len(rows[row]) < BESIDE]
+        emptiest = min(free, key=lambda row: used[row], default=None)
+        if emptiest is None or used[emptiest] + widths[one] > size:
+            return None
+        rows[emptiest].append(one)
+        used[emptiest] += widths[one]
+    return rows
