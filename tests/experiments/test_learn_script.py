@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pandas as pd
-from benchmarks import learn
+from benchmarks import attention, learn
 from benchmarks.parity_page import trained
 from pandas.testing import assert_frame_equal
 
@@ -79,3 +79,14 @@ def test_work_is_counted_product_by_product():
     run = learn.end_to_end("smoke")[0]  # width 8, 2 heads of 4, hidden 8, one layer, 4 positions
     each = 3 * 8 * 8 + 8 * 8 + 2 * (4 * 4) * 2 + 2 * 8 * 8
     assert learn.flops(run) == 6 * run.seeds * run.recipe.batch * 4 * each
+
+
+def test_ways_to_attend_agree_where_there_is_little_but_torch(tmp_path):
+    words = ["--small", "--device", "cpu", "--out", str(tmp_path)]
+    command = [sys.executable, "-c", SCRIPT, attention.__file__, *words]
+    subprocess.run(command, check=True, capture_output=True)
+    table = json.loads((tmp_path / "attention.json").read_text())
+    assert [row["way"] for row in table] == list(attention.WAYS)
+    timed = {row["way"]: float(row["error"]) for row in table if row["microseconds"] is not None}
+    assert timed.keys() >= {"product by product", "torch's choice", "math"}
+    assert max(timed.values()) < 1e-5

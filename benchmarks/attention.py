@@ -1,0 +1,149 @@
+"""Ways to attend, at the sizes that are trained: `python -m benchmarks.attention [--out DIR]`.
+
+Microseconds forward and backward, gradients of the biases included where they are learned, and the
+largest error of each way against float64, as a share of the largest number. A way that this device
+does not have for those sizes has none. Needs torch alone, as `benchmarks.learn` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from benchmarks.harness import best_of
+from espalier.errors import EspalierError
+from espalier.nets.fusion import fused
+from espalier.nets.sublayers import in_full, on_cuda
+from espalier.storage import write_text
+from espalier.training.devices import choose_device
+from espalier.training.graphs import captured
+
+
+@dataclass(frozen=True)
+class Size:
+    """E members, B rows, H heads of width K; N positions see M, with learned biases or not."""
+
+    name: str
+    members: int
+    rows: int
+    heads: int
+    width: int
+    asking: int
+    asked: int
+    learned: bool
+
+    def values(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """Random queries, keys, values and biases, the same everywhere."""
+        source, inner = torch.Generator().manual_seed(0), self.heads * self.width
+        batch = (self.members, self.rows)
+        sizes = [(*batch, self.asking, inner), *[(*batch, self.asked, inner)] * 2]
+        made = [torch.randn(size, generator=source).to(device, dtype) for size in sizes]
+        biases = self.heads if self.learned else 1
+        bias = torch.randn(*batch, biases, self.asking, self.asked, generator=source).to(device)
+        return *(one.requires_grad_() for one in made), bias.requires_grad_(self.learned)
+
+
+SIZES = (
+    Size("parity", 1, 64, 6, 64, 21, 21, learned=True),
+    Size("scan encoder", 4, 66, 8, 128, 9, 9, learned=True),
+    Size("scan decoder", 4, 22, 8, 128, 49, 49, learned=True),
+    Size("scan across", 4, 22, 8, 128, 49, 27, learned=False),
+)
+SMALL = Size("small", 2, 3, 2, 8, 5, 4, learned=True)
+
+Way = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+Context = Callable[[], AbstractContextManager[None]]
+WAYS: dict[str, tuple[Way, Context]] = {
+    "product by product": (in_full, nullcontext),
+    "torch's choice": (on_cuda, nullcontext),
+    "efficient": (on_cuda, lambda: sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION)),
+    "cudnn": (on_cuda, lambda: sdpa_kernel(SDPBackend.CUDNN_ATTENTION)),
+    "math": (on_cuda, lambda: sdpa_kernel(SDPBackend.MATH)),
+}
+
+
+def reference(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+    """Attention by its formula."""
+    logits = query @ key.mT / query.shape[-1] ** 0.5 + bias
+    return torch.softmax(logits, -1) @ value
+
+
+def attending(way: Way, heads: int) -> Callable[..., Tensor]:
+    """Heads apart, what a way makes of them, and heads side by side again."""
+
+    def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+        parts = (part.unflatten(-1, (heads, -1)).transpose(2, 3) for part in (query, key, value))
+        return way(*parts, bias).transpose(2, 3).flatten(3)
+
+    return attend
+
+
+def both_ways(attend: Callable[..., Tensor], values: tuple[Tensor, ...]) -> list[Tensor]:
+    """What is carried, and the gradients of the sum of its squares."""
+    carried = attend(*values)
+    learned = [one for one in values if one.requires_grad]
+    return [carried, *torch.autograd.grad(carried.square().sum(), learned)]
+
+
+def measured(size: Size, name: str, device: torch.device) -> dict[str, object]:
+    """One row of the table."""
+    (way, context), row = WAYS[name], {"size": size.name, "way": name}
+    values = size.values(device, torch.bfloat16 if device.type == "cuda" else torch.float32)
+    exact = tuple(one.detach().cpu().double().requires_grad_(one.requires_grad) for one in values)
+    wanted = both_ways(attending(reference, size.heads), exact)
+    attend = fused(attending(way, size.heads), values[0])
+    found: list[Tensor] = []
+
+    def step() -> None:
+        found[:] = both_ways(attend, values)
+
+    try:
+        with context():
+            step()
+            replay = captured(step, [], device)
+            seconds = best_of(5, lambda: [replay() for _ in range(20)]) / 20
+    except (RuntimeError, EspalierError) as error:
+        return row | {"microseconds": None, "error": str(error).splitlines()[0][:80]}
+    worst = max(map(share, found, wanted))
+    return row | {"microseconds": round(1e6 * seconds, 1), "error": f"{worst:.1e}"}
+
+
+def share(found: Tensor, wanted: Tensor) -> float:
+    """The largest difference over the largest number."""
+    found, wanted = found.detach().double().cpu(), wanted.detach()
+    return float((found - wanted).abs().max() / wanted.abs().max())
+
+
+def rows(sizes: tuple[Size, ...], ways: list[str], device: torch.device) -> Iterator[dict]:
+    """The table, printed as it comes."""
+    for size in sizes:
+        for way in ways:
+            row = measured(size, way, device)
+            shown = row["microseconds"]
+            print(f"{size.name:14} {way:20} {shown!s:>9} us  {row['error']}", flush=True)
+            yield row
+
+
+def main(words: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--small", action="store_true", help="one small size, to try the script")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--device", default="auto")
+    args = parser.parse_args(words)
+    table = list(rows((SMALL,) if args.small else SIZES, args.ways, choose_device(args.device)))
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        write_text(args.out / "attention.json", json.dumps(table) + "\n")
+
+
+if __name__ == "__main__":
+    main()
