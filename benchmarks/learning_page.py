@@ -126,11 +126,11 @@ VERSIONS = {
 
 def pace(speed: dict) -> pd.DataFrame:
     """Steps a second alone and beside others."""
-    (together,) = (key for key in speed if key.endswith("at once"))
-    beside = {row["learner"]: row for row in speed[together]}
+    groups = {key.partition(" ")[0]: speed[key] for key in speed if key.endswith("at once")}
+    beside = {row["learner"]: (row, count) for count, group in groups.items() for row in group}
     found = []
     for row in speed["alone"]:
-        other = beside[row["learner"]]
+        other, count = beside[row["learner"]]
         found.append(
             {
                 "learner": row["learner"],
@@ -138,6 +138,7 @@ def pace(speed: dict) -> pd.DataFrame:
                 "TFLOP/s": row["tflops"],
                 "share of the product's peak": f"{row['share_of_peak']:.1%}",
                 "steps/s beside others": other["steps_per_second"],
+                "at once": count,
             }
         )
     return pd.DataFrame(found)

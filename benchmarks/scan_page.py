@@ -89,8 +89,8 @@ def taught(manifests: dict[str, dict]) -> pd.DataFrame:
 
 
 def draw_scan(rows: pd.DataFrame, pictures: Path) -> None:
-    """Table 6 as a figure, and Figure 18 once there is something of it."""
+    """Table 6 as a figure, and Figure 18; neither of a single depth."""
     shown = rows[(rows["sharing"] == "yes") & (rows["positions"] == "relative")]
     for name, some in {"alta-table-6": rows, "alta-figure-18": shown}.items():
-        if len(some):
+        if some["layers"].nunique() > 1:
             save_figure(experiments.load(name).draw(some), pictures / f"{name}.png")

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pandas as pd
-from benchmarks import attention, learn
+from benchmarks import attention, kernels, learn
 from benchmarks.parity_page import trained
 from pandas.testing import assert_frame_equal
 
@@ -90,3 +90,19 @@ def test_ways_to_attend_agree_where_there_is_little_but_torch(tmp_path):
     timed = {row["way"]: float(row["error"]) for row in table if row["microseconds"] is not None}
     assert timed.keys() >= {"product by product", "torch's choice", "math"}
     assert max(timed.values()) < 1e-5
+
+
+def test_kernels_are_told_per_step_the_longest_first():
+    total, first, second = kernels.lines([(20.0, 10, "short"), (30.0, 40, "long")])
+    assert total.split() == ["5.0", "us", "5.0", "x", "all"]
+    assert first.split() == ["3.0", "us", "4.0", "x", "long"]
+    assert second.endswith("short")
+
+
+def test_kernels_of_a_learner_are_listed(capsys):
+    """A CPU has none; the step is taken all the same."""
+    words = ["--scale", "smoke", "--only", "scan", "--layers", "1", "--match", "shared", "relative"]
+    kernels.main([*words, "--device", "cpu"])
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "scan 1 shared relative"
+    assert told[1].split()[-1] == "all"
