@@ -216,6 +216,39 @@ def test_short_mantissas_change_little_and_give_gradients_to_the_long_ones():
     assert all(g.dtype == torch.float32 and g.abs().sum() > 0 for g in gradients)
 
 
+def test_a_cast_is_each_tensors_own():
+    """Values and gradients are those of one `to` after another, whatever the tensors were."""
+    source = torch.Generator().manual_seed(0)
+    types = {"a": torch.float32, "b": torch.float64, "c": torch.bfloat16}
+    first = {name: torch.randn(3, 4, generator=source).to(dtype) for name, dtype in types.items()}
+    tensors = {name: tensor.requires_grad_() for name, tensor in first.items()}
+    found = cast(tensors, torch.bfloat16)
+    wanted = {name: tensor.to(torch.bfloat16) for name, tensor in tensors.items()}
+    factors = torch.randn(3, 4, generator=source).bfloat16()
+    gradients = []
+    for some in (found, wanted):
+        loss = sum((factors * tensor.square()).sum() for tensor in some.values())
+        gradients.append(torch.autograd.grad(loss, list(tensors.values())))
+    assert all(torch.equal(found[name], wanted[name]) for name in types)
+    for one, other, dtype in zip(*gradients, types.values(), strict=True):
+        assert one.dtype == dtype
+        assert torch.equal(one, other)
+
+
+def test_biases_lie_as_fused_attention_wants_them(monkeypatch):
+    """Numbers of a row beside each other: else CUDA would attend product by product."""
+    shape, plain, seen = shape_of(decoder=True), sublayers.in_full, []
+
+    def spy(query, key, value, bias):
+        seen.append(bias.stride(-1))
+        return plain(query, key, value, bias)
+
+    monkeypatch.setattr(sublayers, "in_full", spy)
+    weights, tokens = weights_of(shape), tokens_of()
+    decode(weights, shape, tokens, encode(weights, shape, tokens, lengths=LENGTHS))
+    assert seen == [1] * 9
+
+
 def test_biases_begin_as_widely_as_asked():
     first, wide, none = (
         random_transformers(shape_of(heads=400, first_biases=spread), [0])["encoder.relative"]
