@@ -1,6 +1,6 @@
 """What training can find, on one CUDA device: check, time, and train at the paper's scale.
 
-    python -m benchmarks.learn check                      captured steps are the plain ones
+    python -m benchmarks.learn check [--only scan]        captured steps are the plain ones
     python -m benchmarks.learn bench --out DIR            steps a second, share of the peak
     python -m benchmarks.learn run --out DIR --seconds 560 [--only traces readable parity scan]
 
@@ -20,7 +20,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,7 +141,8 @@ class deadline:  # noqa: N801
 def check(args: argparse.Namespace) -> None:
     """A captured step is the plain one, and the device agrees with the CPU."""
     device = choose_device(args.device)
-    for name, make in small_learners():
+    chosen = [(kind, name, make) for kind, name, make in small_learners() if kind in args.only]
+    for _, name, make in chosen:
         plain, other = make(torch.device("cpu")), make(device)
         for one in (plain, other):
             one.advance(5)
@@ -160,7 +161,7 @@ def check(args: argparse.Namespace) -> None:
         if not worst < 1e-2:
             raise SystemExit(f"{name}: the device's losses are not the CPU's")
 
-    if device.type == "cuda":
+    if device.type == "cuda" and {"traces", "parity"} <= set(args.only):
         beside(device)
 
 
@@ -189,19 +190,22 @@ def values(learner: StackedLearner) -> list[torch.Tensor]:
     return [tensor for key, tensor in learner.state().items() if key.startswith("weights.")]
 
 
-def small_learners() -> Iterator[tuple[str, object]]:
-    """Something of every kind, in float32."""
+def small_learners() -> Iterator[tuple[str, str, Callable[[torch.device], StackedLearner]]]:
+    """Something of every kind, in float32: the kind, a name and a maker."""
     for one in traced("smoke"):
         for optimiser in ("adam", "adafactor"):
             recipe = replace(one.settings.recipe, optimiser=optimiser, precision="float32")
             settings = replace(one.settings, hidden=64, recipe=recipe)
-            yield f"{one.program} {optimiser}", trace_maker(replace(one, settings=settings))
+            made = trace_maker(replace(one, settings=settings))
+            yield "traces", f"{one.program} {optimiser}", made
     for one in end_to_end("smoke")[1::2]:
-        yield f"parity {one.shape.positions}", lambda device, one=one: parity_learner(one, device)
+        name = f"parity {one.shape.positions}"
+        yield "parity", name, lambda device, one=one: parity_learner(one, device)
     for one in translators("smoke")[:2]:
-        yield f"scan {one.shape.layers}", lambda device, one=one: scan_learner(one, device)
+        name = f"scan {one.shape.layers}"
+        yield "scan", name, lambda device, one=one: scan_learner(one, device)
     for one in readable("smoke")[:1]:
-        yield "readable", lambda device, one=one: readable_learner(one, device)
+        yield "readable", "readable", lambda device, one=one: readable_learner(one, device)
 
 
 def bench(args: argparse.Namespace) -> None:
