@@ -34,8 +34,12 @@ MODEL = ["layers", "sharing", "positions"]
 
 
 def table_6(rows: pd.DataFrame) -> pd.DataFrame:
-    """The paper's numbers beside ours, for every depth of which there is one; a dash for none."""
+    """The paper's numbers beside ours, for every depth of which there is one; a dash for none.
+
+    An asterisk is for fewer steps than others.
+    """
     table = experiments.load("alta-table-6").tabulate(rows).set_index([*KINDS, "layers"])
+    steps = rows.groupby([*KINDS, "layers"])["step"].max()
     trained = [depth for depth in DEPTHS if depth in set(rows["layers"])]
     found = []
     for kind, printed in TABLE_6.items():
@@ -45,7 +49,9 @@ def table_6(rows: pd.DataFrame) -> pd.DataFrame:
             row[f"{depth}, paper"] = f"{paper[depth]}%" if depth in paper else "-"
             for title, name in {"here": "mean", "told END": "told_end"}.items():
                 here = table[name].get((*kind, depth)) if name in table else None
-                row[f"{depth}, {title}"] = "-" if here is None or pd.isna(here) else f"{here:.1%}"
+                short = "" if steps.get((*kind, depth)) == steps.max() else "*"
+                none = here is None or pd.isna(here)
+                row[f"{depth}, {title}"] = "-" if none else f"{here:.1%}{short}"
         found.append(row)
     return pd.DataFrame(found)
 

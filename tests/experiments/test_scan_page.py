@@ -37,6 +37,14 @@ def test_the_table_has_the_papers_numbers_and_ours(rows):
     assert untold["2, here"].equals(table["2, here"])
 
 
+def test_fewer_steps_are_marked_and_their_last_counts(rows):
+    deep = (rows["layers"] == 6) & (rows["sharing"] == "yes") & (rows["positions"] == "relative")
+    few = pd.concat([rows[~deep], rows[deep & (rows["step"] == 20)].assign(step=15)])
+    table = table_6(few).set_index(["split", "shared", "positions"])
+    kept = ["11%", "6.0%", "-", "10%", "10.0%*", "20.0%*"]
+    assert table.loc[("length", "yes", "relative")].tolist() == kept
+
+
 def test_what_was_left_out_is_named(rows):
     assert left_out(rows).splitlines() == [
         "- shared weights, relative positions: 16, 32, 64, 128, 256 layers",

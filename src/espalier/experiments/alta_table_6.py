@@ -58,12 +58,17 @@ def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
     return pd.DataFrame(measure(config, shelf))
 
 
+def at_the_end(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """The rows of every Transformer's own last step."""
+    return rows[rows["step"] == rows.groupby([*_KINDS, "layers"])["step"].transform("max")]
+
+
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
     """Test accuracy at the end of training; depths that were not trained have no row.
 
     `training` is of training's commands, `told_end` of the test's if END comes when it should.
     """
-    last = rows[rows["step"] == rows["step"].max()]
+    last = at_the_end(rows)
     by = [*_KINDS, "layers"]
     others = [name for name in ("train_accuracy", "told_end") if name in last]
     means = last.groupby(by)[others].mean().rename(columns={"train_accuracy": "training"})
@@ -79,7 +84,7 @@ def draw_depths(rows: pandas.DataFrame) -> Figure:
     """Test accuracy at the end by number of layers."""
     from espalier.plots.bands import Facets, Look, draw_bands
 
-    last = rows[rows["step"] == rows["step"].max()]
+    last = at_the_end(rows)
     table = summarise(last, "accuracy", by=[*_KINDS, "layers"])
     facets = Facets(
         x="layers",
