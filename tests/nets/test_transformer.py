@@ -7,9 +7,9 @@ import torch
 
 import espalier as es
 from espalier.nets import sublayers
+from espalier.nets.biases import bucket
 from espalier.nets.transformer import (
     TransformerShape,
-    bucket,
     cast,
     decode,
     encode,

@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from espalier.nets.fusion import fused
+
 # The finaliser of splitmix64 (Steele et al. 2014), in signed arithmetic that wraps.
 _FIRST, _SECOND = -4658895280553007687, -7723592293110705685  # 0xbf58476d1ce4e5b9, 0x94d0...
 _GOLDEN = -7046029254386353131  # 0x9e3779b97f4a7c15
@@ -43,7 +45,7 @@ class Dice:
 
     def uniforms(self, place: int, count: int) -> Float[Tensor, "E count"]:
         """Numbers between 0 and 1, both excluded."""
-        return (_bits(self.seeds, self.step, place=place, count=count).float() + 0.5) * 2.0**-24
+        return (self._bits(place, count).float() + 0.5) * 2.0**-24
 
     def gaussians(self, place: int, count: int) -> Float[Tensor, "E count"]:
         """Normal numbers, by the transformation of Box and Muller."""
@@ -52,8 +54,10 @@ class Dice:
 
     def choices(self, place: int, count: int, below: Int[Tensor, " E"]) -> Int[Tensor, "E count"]:
         """Whole numbers from 0 to each member's `below`, which is excluded, all as likely."""
-        bits = _bits(self.seeds, self.step, place=place, count=count)
-        return (bits * below.unsqueeze(1)) >> 24
+        return (self._bits(place, count) * below.unsqueeze(1)) >> 24
+
+    def _bits(self, place: int, count: int) -> Int[Tensor, "E count"]:
+        return fused(_bits, self.seeds)(self.seeds, self.step, place=place, count=count)
 
 
 def _bits(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -19,17 +19,17 @@ from torch.nn import functional
 from espalier.nets.fusion import fused
 
 Stream = Float[Tensor, "E B N D"]
-SubLayer = Callable[..., Tensor]
+Found = TypeVar("Found")
 
 TINY = 2048  # multiplications of a product that is better not done by itself
 
 
-def through(sublayer: SubLayer, z: Stream, *rest: Tensor | int) -> Stream:
-    """What a sub-layer makes of the stream.
+def through(part: Callable[..., Found], z: Tensor, *rest: Any) -> Found:
+    """What a part of a network makes of its input, and of what else it takes.
 
     Training has one shape for thousands of steps, which is worth a compilation; reading has many.
     """
-    return (fused(sublayer, z) if torch.is_grad_enabled() else sublayer)(z, *rest)
+    return (fused(part, z) if torch.is_grad_enabled() else part)(z, *rest)
 
 
 def product(x: Float[Tensor, "E B N I"], matrix: Float[Tensor, "E I J"]) -> Tensor:

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from espalier.errors import ModelError
+from espalier.nets.biases import BUCKETS, decoder_bias, encoder_bias, mask_across, one_hot
 from espalier.nets.sublayers import (
     Stream,
     attend_across,
@@ -34,8 +35,6 @@ Weights = dict[str, Tensor]
 Positions = Literal["relative", "absolute"]
 # Sees the residual stream after a sub-layer: its layer, "attention" or "mlp", the stream.
 Watch = Callable[[int, str, Tensor], None]
-
-BUCKETS, FARTHEST = 32, 128  # of relative positions, as in T5
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def encode(
     """The encoder's stream after its last norm; `layers` may ask for others than the shape's."""
     places = torch.arange(tokens.shape[2], device=tokens.device)
     valid = places < lengths.unsqueeze(-1)
-    z = _embed(weights["embedding"], tokens)
+    z = through(_embed, weights["embedding"], tokens)
     if shape.positions == "absolute":
         if tokens.shape[2] > shape.longest:
             raise ModelError(
@@ -155,7 +154,7 @@ def encode(
                 f"{shape.longest}"
             )
         z = z + weights["position"][:, None, : tokens.shape[2]].float()
-    bias = _masked(_relative(weights, "encoder", tokens.shape[2]), valid[:, :, None, None])
+    bias = through(encoder_bias, valid, weights.get("encoder.relative"))
     own = _by_layer(weights, "encoder")
     for layer in range(shape.layers if layers is None else layers):
         mine = own[layer % len(own)]
@@ -165,7 +164,7 @@ def encode(
         z = through(feed_forward, z, *mine["mlp"])
         if watch is not None:
             watch(layer, "mlp", z)
-    return Encoded(norm(z, weights["encoder.final_scale"]), valid)
+    return Encoded(through(norm, z, weights["encoder.final_scale"]), valid)
 
 
 def decode(
@@ -180,23 +179,16 @@ def decode(
 
     A row may hold several outputs: a token sees those of its own part, and that part's input.
     """
-    size = tokens.shape[2]
-    z = _embed(weights["embedding"], tokens)
-    within = torch.ones(1, 1, size, size, dtype=torch.bool, device=tokens.device).tril()
-    seen = encoded.valid[:, :, None, None]
-    if parts is not None:
-        within = within & (parts[:, None, :, None] == parts[:, None, None, :])
-        keys = torch.arange(seen.shape[-1], device=tokens.device)
-        seen = seen & (parts[:, None, :, None] == keys // (len(keys) // encoded.parts))
-    bias = _masked(_relative(weights, "decoder", size), within[None])
-    across = _masked(None, seen)
+    z = through(_embed, weights["embedding"], tokens)
+    bias = through(decoder_bias, weights["decoder.relative"], tokens.shape[2], parts)
+    across = through(mask_across, encoded.valid, parts, encoded.parts)
     own = _by_layer(weights, "decoder")
     for layer in range(shape.layers):
         mine = own[layer % len(own)]
         z = through(attend_within, z, *mine["self"], bias, shape.heads)
         z = through(attend_across, z, encoded.stream, *mine["cross"], across, shape.heads)
         z = through(feed_forward, z, *mine["mlp"])
-    return read_out(weights, norm(z, weights["decoder.final_scale"]))
+    return read_out(weights, through(norm, z, weights["decoder.final_scale"]))
 
 
 def read_out(weights: Weights, stream: Float[Tensor, "E B N D"]) -> Float[Tensor, "E B N O"]:
@@ -237,11 +229,6 @@ def _embed(table: Float[Tensor, "E V D"], tokens: Int[Tensor, "E B N"]) -> Strea
     return product(one_hot(tokens, table.shape[1], table.dtype), table).float()
 
 
-def one_hot(codes: Int[Tensor, "*any"], size: int, dtype: torch.dtype) -> Float[Tensor, "*any S"]:
-    """1 at each code and 0 elsewhere; nothing is asked of the host."""
-    return (codes.unsqueeze(-1) == torch.arange(size, device=codes.device)).to(dtype)
-
-
 def _by_layer(weights: Weights, stack: str) -> list[dict[str, tuple[Tensor, ...]]]:
     """Every layer's weights by sub-layer, in the order in which its function takes them.
 
@@ -268,31 +255,3 @@ def _by_layer(weights: Weights, stack: str) -> list[dict[str, tuple[Tensor, ...]
         kind: list(zip(*(t.unbind(1) for t in parts), strict=True)) for kind, parts in whole.items()
     }
     return [{kind: parts[n] for kind, parts in apart.items()} for n in range(layers)]
-
-
-def _masked(bias: Tensor | None, allowed: Tensor) -> Tensor:
-    """The bias, or 0, where attention is allowed, and as good as minus infinity elsewhere."""
-    never = torch.zeros(allowed.shape, device=allowed.device).masked_fill(~allowed, -1e9)
-    return never if bias is None else bias + never
-
-
-def _relative(weights: Weights, stack: str, size: int) -> Float[Tensor, "E 1 H N N"] | None:
-    table = weights.get(f"{stack}.relative")
-    if table is None:
-        return None
-    places = torch.arange(size, device=table.device)
-    buckets = bucket(places[None, :] - places[:, None], both_ways=stack == "encoder")
-    chosen = one_hot(buckets, BUCKETS, table.dtype) @ table[:, None]
-    # Laid out anew: fused attention refuses biases in which heads are the nearest numbers.
-    return chosen.permute(0, 3, 1, 2).unsqueeze(1).float().contiguous()
-
-
-def bucket(offsets: Int[Tensor, "N M"], *, both_ways: bool) -> Int[Tensor, "N M"]:
-    """T5's buckets of j - i: near ones apart, far ones in groups that grow geometrically."""
-    buckets = BUCKETS // 2 if both_ways else BUCKETS
-    side = (offsets > 0) * buckets if both_ways else torch.zeros_like(offsets)
-    distance = offsets.abs() if both_ways else (-offsets).clamp(min=0)
-    exact = buckets // 2
-    ratio = (distance.clamp(min=1).float() / exact).log() / math.log(FARTHEST / exact)
-    far = exact + (ratio * (buckets - exact)).long()
-    return side + torch.where(distance < exact, distance, far.clamp(max=buckets - 1))

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from espalier.errors import ConfigError
 from espalier.nets.noise import Dice
+from espalier.nets.sublayers import through
 from espalier.nets.transformer import (
     TransformerShape,
     Weights,
@@ -157,10 +158,9 @@ class TranslationTask:
 
     def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
         """Cross-entropies, means over the actions of the batches drawn."""
-        logits, actions = self.read(in_precision(weights, self.recipe), self.drawn(dice))
-        shares = logits.log_softmax(-1).gather(-1, actions.unsqueeze(-1)).squeeze(-1)
-        counted = actions != PAD
-        return -(shares * counted).sum((1, 2)) / counted.sum((1, 2))
+        return through(
+            _cross_entropies, *self.read(in_precision(weights, self.recipe), self.drawn(dice))
+        )
 
     def drawn(self, dice: Dice) -> Int[Tensor, "E B"]:
         """One example of each part; every example is as likely to be in a batch."""
@@ -174,19 +174,9 @@ class TranslationTask:
     ) -> tuple[Float[Tensor, "E R W O"], Int[Tensor, "E R W"]]:
         """Logits and true actions of the chosen examples, packed; PAD where there is none."""
         packing = self.packing
-        commands = self.pairs.commands[chosen[:, packing.slots.flatten()]]
-        encoded = encode(weights, self.shape, commands, lengths=(commands != PAD).sum(-1))
-        examples, places = chosen[:, packing.sequences], packing.places
-        actions = self.pairs.actions[examples, places] * packing.filled
-        before = self.pairs.actions[examples, (places - 1).clamp(min=0)]
-        logits = decode(
-            weights,
-            self.shape,
-            before.masked_fill(places == 0, START),
-            encoded.beside(packing.beside),
-            parts=packing.parts,
-        )
-        return logits, actions
+        commands, lengths, before, actions = through(_laid_out, chosen, self.pairs, packing)
+        encoded = encode(weights, self.shape, commands, lengths=lengths).beside(packing.beside)
+        return decode(weights, self.shape, before, encoded, parts=packing.parts), actions
 
     def measure(self, weights: Weights) -> list[dict[str, float]]:
         """The share of commands with every action right, of training and of the test."""
@@ -198,6 +188,24 @@ class TranslationTask:
             shares = {"train_accuracy": kept, "accuracy": right, "told_end": told}
             found.append({name: float(some.double().mean()) for name, some in shares.items()})
         return found
+
+
+def _laid_out(chosen: Int[Tensor, "E B"], pairs: Pairs, packing: Packing) -> tuple[Tensor, ...]:
+    """Commands with their lengths; what comes before each action in a row, and the actions."""
+    commands = pairs.commands[chosen[:, packing.slots.flatten()]]
+    examples, places = chosen[:, packing.sequences], packing.places
+    before = pairs.actions[examples, (places - 1).clamp(min=0)].masked_fill(places == 0, START)
+    actions = pairs.actions[examples, places] * packing.filled
+    return commands, (commands != PAD).sum(-1), before, actions
+
+
+def _cross_entropies(
+    logits: Float[Tensor, "E R W O"], actions: Int[Tensor, "E R W"]
+) -> Float[Tensor, " E"]:
+    """Means over the actions that there are."""
+    shares = logits.log_softmax(-1).gather(-1, actions.unsqueeze(-1)).squeeze(-1)
+    counted = actions != PAD
+    return -(shares * counted).sum((1, 2)) / counted.sum((1, 2))
 
 
 def train_scan(
