@@ -111,9 +111,9 @@ def measured(size: Size, name: str, device: torch.device) -> dict[str, object]:
             replay = captured(step, [], device)
             seconds = best_of(5, lambda: [replay() for _ in range(20)]) / 20
     except (RuntimeError, EspalierError) as error:
-        return row | {"microseconds": None, "error": str(error).splitlines()[0][:80]}
+        return row | {"microseconds": None, "error": None, "refused": str(error).splitlines()[0]}
     worst = max(map(share, found, wanted))
-    return row | {"microseconds": round(1e6 * seconds, 1), "error": f"{worst:.1e}"}
+    return row | {"microseconds": round(1e6 * seconds, 1), "error": worst, "refused": ""}
 
 
 def share(found: Tensor, wanted: Tensor) -> float:
@@ -127,8 +127,8 @@ def rows(sizes: tuple[Size, ...], ways: list[str], device: torch.device) -> Iter
     for size in sizes:
         for way in ways:
             row = measured(size, way, device)
-            shown = row["microseconds"]
-            print(f"{size.name:14} {way:20} {shown!s:>9} us  {row['error']}", flush=True)
+            told = f"{row['error']:.1e}" if row["error"] is not None else row["refused"][:80]
+            print(f"{size.name:14} {way:20} {row['microseconds']!s:>9} us  {told}", flush=True)
             yield row
 
 

@@ -20,7 +20,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,8 +141,7 @@ class deadline:  # noqa: N801
 def check(args: argparse.Namespace) -> None:
     """A captured step is the plain one, and the device agrees with the CPU."""
     device = choose_device(args.device)
-    chosen = [(kind, name, make) for kind, name, make in small_learners() if kind in args.only]
-    for _, name, make in chosen:
+    for name, make in small_learners(args.only):
         plain, other = make(torch.device("cpu")), make(device)
         for one in (plain, other):
             one.advance(5)
@@ -190,22 +189,22 @@ def values(learner: StackedLearner) -> list[torch.Tensor]:
     return [tensor for key, tensor in learner.state().items() if key.startswith("weights.")]
 
 
-def small_learners() -> Iterator[tuple[str, str, Callable[[torch.device], StackedLearner]]]:
-    """Something of every kind, in float32: the kind, a name and a maker."""
-    for one in traced("smoke"):
+Maker = Callable[[torch.device], StackedLearner]
+
+
+def small_learners(only: Collection[str]) -> Iterator[tuple[str, Maker]]:
+    """Something of every kind asked for, in float32: a name and a maker."""
+    for one in traced("smoke") if "traces" in only else ():
         for optimiser in ("adam", "adafactor"):
             recipe = replace(one.settings.recipe, optimiser=optimiser, precision="float32")
             settings = replace(one.settings, hidden=64, recipe=recipe)
-            made = trace_maker(replace(one, settings=settings))
-            yield "traces", f"{one.program} {optimiser}", made
-    for one in end_to_end("smoke")[1::2]:
-        name = f"parity {one.shape.positions}"
-        yield "parity", name, lambda device, one=one: parity_learner(one, device)
-    for one in translators("smoke")[:2]:
-        name = f"scan {one.shape.layers}"
-        yield "scan", name, lambda device, one=one: scan_learner(one, device)
-    for one in readable("smoke")[:1]:
-        yield "readable", "readable", lambda device, one=one: readable_learner(one, device)
+            yield f"{one.program} {optimiser}", trace_maker(replace(one, settings=settings))
+    for one in end_to_end("smoke")[1::2] if "parity" in only else ():
+        yield f"parity {one.shape.positions}", lambda device, one=one: parity_learner(one, device)
+    for one in translators("smoke")[:2] if "scan" in only else ():
+        yield f"scan {one.shape.layers}", lambda device, one=one: scan_learner(one, device)
+    for one in readable("smoke")[:1] if "readable" in only else ():
+        yield "readable", lambda device, one=one: readable_learner(one, device)
 
 
 def bench(args: argparse.Namespace) -> None:
@@ -218,11 +217,12 @@ def bench(args: argparse.Namespace) -> None:
     timed = Timed(args.each, device, peaks)
     alone = [timed(one) for one in wanted]
     groups = [wanted[n : n + args.at_once] for n in range(0, len(wanted), args.at_once)]
-    beside: list = []
+    beside: dict[str, list] = {}
     for group in groups if args.at_once > 1 and device.type == "cuda" else []:
         timed.start = threading.Barrier(len(group))
-        beside += side_by_side(timed, group, device=device, at_once=args.at_once)
-    table = {"alone": alone, f"{args.at_once} at once": beside}
+        found = side_by_side(timed, group, device=device, at_once=args.at_once)
+        beside.setdefault(f"{len(group)} at once", []).extend(found)
+    table = {"alone": alone} | beside
     write_text(args.out / "learn-bench.json", json.dumps({"peaks": peaks} | table) + "\n")
 
 

@@ -233,6 +233,8 @@ def test_a_cast_is_each_tensors_own():
     for one, other, dtype in zip(*gradients, types.values(), strict=True):
         assert one.dtype == dtype
         assert torch.equal(one, other)
+    unused = torch.autograd.grad(found["a"].sum(), list(tensors.values()), allow_unused=True)
+    assert [one is None for one in unused] == [False, True, True]
 
 
 def test_biases_lie_as_fused_attention_wants_them(monkeypatch):

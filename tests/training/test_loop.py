@@ -57,6 +57,25 @@ def test_going_on_from_any_step_gives_the_same_numbers(tmp_path, kind, cut):
     assert again.step == 32
 
 
+def test_an_interrupt_in_the_last_stretch_is_not_forgotten(tmp_path, monkeypatch):
+    """Else Ctrl-C would end one of many runs, or none."""
+    folder, learner = RunFolder.create(tmp_path), learner_of("ensemble")
+    whole = train(learner_of("ensemble"), Plan(2))
+    measure = learner.measure
+
+    def interrupted_at_the_end():
+        if learner.step == 16:
+            signal.raise_signal(signal.SIGINT)
+        return measure()
+
+    monkeypatch.setattr(learner, "measure", interrupted_at_the_end)
+    with pytest.raises(Interrupted, match="interrupted at step 16 of 16; saved in"):
+        train(learner, Plan(2), folder=folder)
+    again = learner_of("ensemble")
+    monkeypatch.setattr(again, "advance", None)  # nothing is left to do
+    assert train(again, Plan(2), folder=folder) == whole
+
+
 def test_rows_and_checkpoints_after_the_resume_point_are_made_again(tmp_path):
     """As after a kill: what was measured later than the last saved state is dropped."""
     folder = RunFolder.create(tmp_path)
@@ -146,6 +165,17 @@ def test_tables_become_parquet(tmp_path):
     assert not (tmp_path / "metrics.jsonl").exists()
     assert folder.rows() == rows
     assert train(learner_of("ensemble"), Plan(3), folder=folder)[: len(rows)] == rows
+
+
+def test_a_column_that_came_later_is_kept(tmp_path):
+    """As of a run that goes on with a version that measures more."""
+    folder = RunFolder.create(tmp_path)
+    folder.append_rows([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0, "told_end": 0.5}])
+    folder.tidy()
+    assert folder.rows() == [
+        {"step": 1, "loss": 2.0},
+        {"step": 2, "loss": 1.0, "told_end": 0.5},
+    ]
 
 
 def test_a_run_off_the_main_thread_needs_no_signals():

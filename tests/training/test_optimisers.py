@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from espalier.errors import ConfigError
+from espalier.training import optimisers
 from espalier.training.optimisers import optimiser_of, refill
 
 SHAPES = {
@@ -37,9 +38,11 @@ def apart(weights, member):
     return found
 
 
+@pytest.mark.parametrize("small", [optimisers._SMALL, 3 * 10, 0])
 @pytest.mark.parametrize("name", ["adam", "adafactor"])
 @pytest.mark.parametrize("rate", [1e-2, 0.7])
-def test_a_member_goes_as_it_would_alone(name, rate):
+def test_a_member_goes_as_it_would_alone(monkeypatch, name, rate, small):
+    monkeypatch.setattr(optimisers, "_SMALL", small)  # all that are alike at once, some, none
     weights = stacked()
     alone = [apart(weights, member) for member in range(3)]
     kind = {"adam": torch.optim.Adam, "adafactor": torch.optim.Adafactor}[name]

@@ -28,13 +28,24 @@ def test_every_place_of_every_sequence_is_somewhere_once(widths):
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40))
 def test_rows_are_few_and_none_is_empty(widths):
-    """What finds no place meets rows that are half full, or have all they may: a bound of three."""
+    """With one row fewer, something would find no place in the emptiest of those that are free."""
     packing = Packing.of(widths)
     rows, width = packing.parts.shape
     assert width == max(widths)
     assert packing.filled.any(1).all()
-    fewest = max(-(-len(widths) // BESIDE), -(-sum(widths) // width))
-    assert fewest <= rows <= 3 * fewest
+    assert fits(widths, rows)
+    assert not fits(widths, rows - 1)
+
+
+def fits(widths, count):
+    used, held = [0] * count, [0] * count
+    for one in sorted(widths, reverse=True):
+        free = sorted((used[row], row) for row in range(count) if held[row] < BESIDE)
+        if not free or free[0][0] + one > max(widths):
+            return False
+        used[free[0][1]] += one
+        held[free[0][1]] += 1
+    return True
 
 
 def test_scans_batches_are_nearly_full():

@@ -206,18 +206,21 @@ class _Cast(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, dtype: torch.dtype, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.set_materialize_grads(False)
         ctx.types = [tensor.dtype for tensor in tensors]
-        return _copied(tensors, [dtype] * len(tensors))
+        return tuple(_copied(tensors, [dtype] * len(tensors)))
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        return None, *_copied(gradients, ctx.types)
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        there = [(one, t) for one, t in zip(gradients, ctx.types, strict=True) if one is not None]
+        found = iter(_copied(*map(list, zip(*there, strict=True))))
+        return None, *(None if one is None else next(found) for one in gradients)
 
 
-def _copied(tensors: tuple[Tensor, ...], types: Sequence[torch.dtype]) -> tuple[Tensor, ...]:
-    found = tuple(torch.empty_like(t, dtype=d) for t, d in zip(tensors, types, strict=True))
-    torch._foreach_copy_(found, tensors)
+def _copied(tensors: Sequence[Tensor], types: Sequence[torch.dtype]) -> list[Tensor]:
+    found = [torch.empty_like(t, dtype=d) for t, d in zip(tensors, types, strict=True)]
+    torch._foreach_copy_(found, list(tensors))
     return found
 
 

@@ -68,8 +68,8 @@ class RunFolder:
         if parquet.exists():
             import pyarrow.parquet
 
-            found: list[Row] = pyarrow.parquet.read_table(parquet).to_pylist()
-            return found
+            found = pyarrow.parquet.read_table(parquet).to_pylist()
+            return [{name: one for name, one in row.items() if one is not None} for row in found]
         return []
 
     def write_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
@@ -96,7 +96,9 @@ class RunFolder:
             return []
         written = []
         for lines in sorted(self.path.glob("*.jsonl")):
-            table = pyarrow.Table.from_pylist(self.rows(lines.stem))
+            rows = self.rows(lines.stem)
+            columns = dict.fromkeys(name for row in rows for name in row)  # not the first row's
+            table = pyarrow.Table.from_pylist([{n: row.get(n) for n in columns} for row in rows])
             with atomic_path(lines.with_suffix(".parquet")) as temporary:
                 pyarrow.parquet.write_table(table, temporary)
             lines.unlink()

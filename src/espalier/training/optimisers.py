@@ -21,7 +21,7 @@ Weights = dict[str, Tensor]
 
 _VECTORS = ("bias", "scale")  # names of weights that are no matrices end so
 _SMALLEST_SCALE = 1e-3  # torch's and the paper's epsilon_2
-_SMALL = 1 << 22  # numbers; to copy more would cost about what fewer kernels save
+_SMALL = 1 << 22  # numbers of a weight; by estimate, copying more costs what fewer kernels save
 
 
 class Adam:

@@ -41,8 +41,8 @@ class Packing:
         >>> Packing.of([3, 9, 5]).parts.tolist()
         [[0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1, 1, 2]]
         """
-        size = max(widths)
-        tries = (_spread(widths, count, size) for count in range(1, len(widths) + 1))
+        size, fewest = max(widths), -(-len(widths) // BESIDE)
+        tries = (_spread(widths, count, size) for count in range(fewest, len(widths) + 1))
         rows = next(found for found in tries if found is not None)
         beside, cells = max(map(len, rows)), (len(rows), size)
         slots, parts = torch.zeros(len(rows), beside).long(), torch.full(cells, beside)

@@ -3,7 +3,7 @@
 An answer is right if greedy decoding gives every action and then END. That is so exactly if, given
 the right actions so far, the next one is always the likeliest: one pass over the true actions
 decides it. Whether it would be right if END could come only where it should (`told_end`) is read
-off the same pass: what to do, and when to stop, are learnt apart.
+off the same pass: what to do, and when to stop, are measured apart.
 
 Of a batch of B, example i is drawn from the i-th of B equal parts of the examples in order of
 length. All are drawn equally often, and a batch's lengths are known closely enough beforehand to
@@ -179,13 +179,13 @@ class TranslationTask:
         return decode(weights, self.shape, before, encoded, parts=packing.parts), actions
 
     def measure(self, weights: Weights) -> list[dict[str, float]]:
-        """The share of commands with every action right, of training and of the test."""
+        """The share of commands answered rightly, of training and of the test; and told the end."""
         weights = in_precision(weights, self.recipe)
         found = []
         for member, (fit, test) in enumerate(zip(self.fits, self.tests, strict=True)):
             own = {name: tensor[member : member + 1] for name, tensor in weights.items()}
-            kept, (right, told) = answered(own, self.shape, fit)[0], answered(own, self.shape, test)
-            shares = {"train_accuracy": kept, "accuracy": right, "told_end": told}
+            (fitted, _), (right, told) = (answered(own, self.shape, one) for one in (fit, test))
+            shares = {"train_accuracy": fitted, "accuracy": right, "told_end": told}
             found.append({name: float(some.double().mean()) for name, some in shares.items()})
         return found
 
