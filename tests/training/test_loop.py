@@ -173,7 +173,7 @@ def test_a_column_that_came_later_is_kept(tmp_path):
     folder.append_rows([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0, "told_end": 0.5}])
     folder.tidy()
     assert folder.rows() == [
-        {"step": 1, "loss": 2.0},
+        {"step": 1, "loss": 2.0, "told_end": None},
         {"step": 2, "loss": 1.0, "told_end": 0.5},
     ]
 

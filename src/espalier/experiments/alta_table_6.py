@@ -47,8 +47,10 @@ def translator_rows(run: ScanRun, shelf: Shelf) -> list[Row]:
         "positions": run.shape.positions,
     }
     kept = ("split", "seed", "step", "train_loss", "train_accuracy", "accuracy", "told_end")
-    # A run that was begun by an earlier version has rows without the last.
-    return [labels | {name: row[name] for name in kept if name in row} for row in found]
+    # A run that was begun by an earlier version has rows without the last, or with None.
+    return [
+        labels | {name: row[name] for name in kept if row.get(name) is not None} for row in found
+    ]
 
 
 def run(config: Config, shelf: Shelf) -> pandas.DataFrame:

@@ -68,8 +68,8 @@ class RunFolder:
         if parquet.exists():
             import pyarrow.parquet
 
-            found = pyarrow.parquet.read_table(parquet).to_pylist()
-            return [{name: one for name, one in row.items() if one is not None} for row in found]
+            found: list[Row] = pyarrow.parquet.read_table(parquet).to_pylist()
+            return found
         return []
 
     def write_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
@@ -88,7 +88,10 @@ class RunFolder:
             os.fsync(file.fileno())
 
     def tidy(self) -> list[Path]:
-        """Turn every table of lines into Parquet, where pyarrow is there to do it."""
+        """Turn every table of lines into Parquet, where pyarrow is there to do it.
+
+        What a row does not have, and others do, is None there.
+        """
         try:
             import pyarrow
             import pyarrow.parquet
