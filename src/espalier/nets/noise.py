@@ -30,7 +30,8 @@ class Noise:
 
     def drop(self, values: Float[Tensor, "E N B D"], place: int) -> Float[Tensor, "E N B D"]:
         """The values with a share of them set to zero, the rest divided by what is kept."""
-        uniform = _bits(self.seeds, self.step, place=place, count=values[0].numel())
+        places = _places(values[0].numel(), self.seeds)
+        uniform = _bits(self.seeds, self.step, places, place=place)
         kept = uniform >= (self.rates * 2**24).long().unsqueeze(1)
         scales = kept.to(values.dtype) / (1.0 - self.rates.to(values.dtype)).unsqueeze(1)
         return values * scales.view_as(values)
@@ -57,16 +58,24 @@ class Dice:
         return (self._bits(place, count) * below.unsqueeze(1)) >> 24
 
     def _bits(self, place: int, count: int) -> Int[Tensor, "E count"]:
-        return fused(_bits, self.seeds)(self.seeds, self.step, place=place, count=count)
+        places = _places(count, self.seeds)
+        return fused(_bits, self.seeds)(self.seeds, self.step, places, place=place)
+
+
+def _places(count: int, like: Tensor) -> Int[Tensor, " count"]:
+    """Numbers far apart, one for each draw.
+
+    Not to be compiled: the compiler would have multiples of a count in 32 bits.
+    """
+    return torch.arange(count, device=like.device) * _GOLDEN
 
 
 def _bits(
-    seeds: Int[Tensor, " E"], step: Int[Tensor, ""], *, place: int, count: int
+    seeds: Int[Tensor, " E"], step: Int[Tensor, ""], places: Int[Tensor, " count"], *, place: int
 ) -> Int[Tensor, "E count"]:
     """Numbers of 24 bits, which float32 holds exactly."""
     start = mix(mix(seeds + mix(seeds.new_full((), place + 1))) + step)
-    each = torch.arange(count, device=seeds.device)
-    return (mix(start.unsqueeze(1) + each * _GOLDEN) >> 40) & 0xFFFFFF
+    return (mix(start.unsqueeze(1) + places) >> 40) & 0xFFFFFF
 
 
 def mix(bits: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
