@@ -19,8 +19,9 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks.harness import best_of
-from espalier.errors import EspalierError
+from espalier.errors import EspalierError, ModelError
 from espalier.nets.fusion import fused
+from espalier.nets.short_attention import is_short, short_attention
 from espalier.nets.sublayers import in_full, on_cuda
 from espalier.storage import write_text
 from espalier.training.devices import choose_device
@@ -29,7 +30,10 @@ from espalier.training.graphs import captured
 
 @dataclass(frozen=True)
 class Size:
-    """E members, B rows, H heads of width K; N positions see M, with learned biases or not."""
+    """E members, B rows, H heads of width K; N positions see M.
+
+    Biases are learned where they see themselves.
+    """
 
     name: str
     members: int
@@ -41,10 +45,12 @@ class Size:
     learned: bool
 
     def values(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        """Random queries, keys, values and biases, the same everywhere."""
+        """Random queries, keys and values as a layer has them, and biases; the same everywhere."""
         source, inner = torch.Generator().manual_seed(0), self.heads * self.width
         batch = (self.members, self.rows)
-        sizes = [(*batch, self.asking, inner), *[(*batch, self.asked, inner)] * 2]
+        sizes = [(*batch, self.asking, 3 * inner)]
+        if not self.learned:
+            sizes = [(*batch, self.asking, inner), (*batch, self.asked, 2 * inner)]
         made = [torch.randn(size, generator=source).to(device, dtype) for size in sizes]
         biases = self.heads if self.learned else 1
         bias = torch.randn(*batch, biases, self.asking, self.asked, generator=source).to(device)
@@ -57,17 +63,10 @@ SIZES = (
     Size("scan decoder", 4, 22, 8, 128, 49, 49, learned=True),
     Size("scan across", 4, 22, 8, 128, 49, 27, learned=False),
 )
-SMALL = Size("small", 2, 3, 2, 8, 5, 4, learned=True)
+SMALL = Size("small", 2, 3, 2, 8, 5, 5, learned=True)
 
-Way = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+Way = Callable[..., Tensor]
 Context = Callable[[], AbstractContextManager[None]]
-WAYS: dict[str, tuple[Way, Context]] = {
-    "product by product": (in_full, nullcontext),
-    "torch's choice": (on_cuda, nullcontext),
-    "efficient": (on_cuda, lambda: sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION)),
-    "cudnn": (on_cuda, lambda: sdpa_kernel(SDPBackend.CUDNN_ATTENTION)),
-    "math": (on_cuda, lambda: sdpa_kernel(SDPBackend.MATH)),
-}
 
 
 def reference(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
@@ -76,14 +75,38 @@ def reference(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor
     return torch.softmax(logits, -1) @ value
 
 
-def attending(way: Way, heads: int) -> Callable[..., Tensor]:
+def apart(way: Way, heads: int) -> Way:
     """Heads apart, what a way makes of them, and heads side by side again."""
 
-    def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-        parts = (part.unflatten(-1, (heads, -1)).transpose(2, 3) for part in (query, key, value))
-        return way(*parts, bias).transpose(2, 3).flatten(3)
+    def attend(asking: Tensor, *rest: Tensor) -> Tensor:
+        asked, bias = rest if len(rest) == 2 else (None, *rest)
+        parts = asking.chunk(3, -1) if asked is None else (asking, *asked.chunk(2, -1))
+        own = (part.unflatten(-1, (heads, -1)).transpose(2, 3) for part in parts)
+        return way(*own, bias).transpose(2, 3).flatten(3)
 
     return attend
+
+
+def together(way: Way, heads: int) -> Way:
+    """What a way makes of heads that lie side by side."""
+
+    def attend(asking: Tensor, *rest: Tensor) -> Tensor:
+        asked, bias = rest if len(rest) == 2 else (None, *rest)
+        if not is_short(asking, asked, heads):
+            raise ModelError("this needs Triton, a CUDA device and few positions")
+        return way(asking, asked, bias, heads)
+
+    return attend
+
+
+WAYS: dict[str, tuple[Callable[[Way, int], Way], Way, Context]] = {
+    "a program a head": (together, short_attention, nullcontext),
+    "product by product": (apart, in_full, nullcontext),
+    "torch's choice": (apart, on_cuda, nullcontext),
+    "efficient": (apart, on_cuda, lambda: sdpa_kernel(SDPBackend.EFFICIENT_ATTENTION)),
+    "cudnn": (apart, on_cuda, lambda: sdpa_kernel(SDPBackend.CUDNN_ATTENTION)),
+    "math": (apart, on_cuda, lambda: sdpa_kernel(SDPBackend.MATH)),
+}
 
 
 def both_ways(attend: Callable[..., Tensor], values: tuple[Tensor, ...]) -> list[Tensor]:
@@ -95,11 +118,11 @@ def both_ways(attend: Callable[..., Tensor], values: tuple[Tensor, ...]) -> list
 
 def measured(size: Size, name: str, device: torch.device) -> dict[str, object]:
     """One row of the table."""
-    (way, context), row = WAYS[name], {"size": size.name, "way": name}
+    (arrange, way, context), row = WAYS[name], {"size": size.name, "way": name}
     values = size.values(device, torch.bfloat16 if device.type == "cuda" else torch.float32)
     exact = tuple(one.detach().cpu().double().requires_grad_(one.requires_grad) for one in values)
-    wanted = both_ways(attending(reference, size.heads), exact)
-    attend = fused(attending(way, size.heads), values[0])
+    wanted = both_ways(apart(reference, size.heads), exact)
+    attend = fused(arrange(way, size.heads), values[0])
     found: list[Tensor] = []
 
     def step() -> None:

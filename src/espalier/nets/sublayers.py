@@ -17,6 +17,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn import functional
 
 from espalier.nets.fusion import fused
+from espalier.nets.short_attention import is_short, short_attention
 
 Stream = Float[Tensor, "E B N D"]
 Found = TypeVar("Found")
@@ -83,8 +84,8 @@ def attend_within(
     heads: int,
 ) -> Stream:
     """The stream after a sub-layer of attention to itself."""
-    query, key, value = product(norm(z, scale), matrices).chunk(3, -1)
-    return z + product(_attend(query, key, value, bias=bias, heads=heads), output)
+    asking = product(norm(z, scale), matrices)
+    return z + product(_attend(asking, None, bias, heads), output)
 
 
 def attend_across(
@@ -98,24 +99,25 @@ def attend_across(
     heads: int,
 ) -> Stream:
     """The stream after a sub-layer of attention to an encoder's."""
-    query = product(norm(z, scale), asking)
-    key, value = product(asked, matrices).chunk(2, -1)
-    return z + product(_attend(query, key, value, bias=bias, heads=heads), output)
+    carried = _attend(product(norm(z, scale), asking), product(asked, matrices), bias, heads)
+    return z + product(carried, output)
 
 
 def _attend(
-    query: Float[Tensor, "E B N I"],
-    key: Float[Tensor, "E B M I"],
-    value: Float[Tensor, "E B M I"],
-    *,
+    asking: Float[Tensor, "E B N J"],
+    asked: Float[Tensor, "E B M L"] | None,
     bias: Float[Tensor, "E b h n M"],
     heads: int,
 ) -> Float[Tensor, "E B N I"]:
-    """What every head carries, side by side."""
-    query, key, value = (
-        part.unflatten(-1, (heads, -1)).transpose(2, 3) for part in (query, key, value)
-    )
-    carried = (on_cuda if query.is_cuda else in_full)(query, key, value, bias)
+    """What every head carries, side by side.
+
+    `asking` are queries, and `asked` keys beside values; or `asking` alone has all three.
+    """
+    if is_short(asking, asked, heads):
+        return short_attention(asking, asked, bias, heads)
+    parts = asking.chunk(3, -1) if asked is None else (asking, *asked.chunk(2, -1))
+    query, key, value = (part.unflatten(-1, (heads, -1)).transpose(2, 3) for part in parts)
+    carried = (on_cuda if asking.is_cuda else in_full)(query, key, value, bias)
     return carried.transpose(2, 3).flatten(3)
 
 
