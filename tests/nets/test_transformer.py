@@ -204,37 +204,14 @@ def test_a_watcher_sees_every_sub_layer():
     torch.testing.assert_close(again, encoded.stream)
 
 
-def test_short_mantissas_change_little_and_give_gradients_to_the_long_ones():
+def test_short_mantissas_change_little():
     shape = shape_of()
-    weights = {name: t.requires_grad_() for name, t in weights_of(shape).items()}
-    tokens = tokens_of()
+    weights, tokens = weights_of(shape), tokens_of()
     exact = read_out(weights, encode(weights, shape, tokens, lengths=LENGTHS).stream)
     short = cast(weights, torch.bfloat16)
+    assert all(torch.equal(short[name], weights[name].bfloat16()) for name in weights)
     rough = read_out(short, encode(short, shape, tokens, lengths=LENGTHS).stream)
-    assert (exact - rough).abs().max() < 0.1 * exact.abs().max()
-    gradients = torch.autograd.grad(rough.square().sum(), list(weights.values()))
-    assert all(g.dtype == torch.float32 and g.abs().sum() > 0 for g in gradients)
-
-
-def test_a_cast_is_each_tensors_own():
-    """Values and gradients are those of one `to` after another, whatever the tensors were."""
-    source = torch.Generator().manual_seed(0)
-    types = {"a": torch.float32, "b": torch.float64, "c": torch.bfloat16}
-    first = {name: torch.randn(3, 4, generator=source).to(dtype) for name, dtype in types.items()}
-    tensors = {name: tensor.requires_grad_() for name, tensor in first.items()}
-    found = cast(tensors, torch.bfloat16)
-    wanted = {name: tensor.to(torch.bfloat16) for name, tensor in tensors.items()}
-    factors = torch.randn(3, 4, generator=source).bfloat16()
-    gradients = []
-    for some in (found, wanted):
-        loss = sum((factors * tensor.square()).sum() for tensor in some.values())
-        gradients.append(torch.autograd.grad(loss, list(tensors.values())))
-    assert all(torch.equal(found[name], wanted[name]) for name in types)
-    for one, other, dtype in zip(*gradients, types.values(), strict=True):
-        assert one.dtype == dtype
-        assert torch.equal(one, other)
-    unused = torch.autograd.grad(found["a"].sum(), list(tensors.values()), allow_unused=True)
-    assert [one is None for one in unused] == [False, True, True]
+    assert 0 < (exact - rough).abs().max() < 0.1 * exact.abs().max()
 
 
 def test_biases_lie_as_fused_attention_wants_them(monkeypatch):

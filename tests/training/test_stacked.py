@@ -15,6 +15,9 @@ CPU = torch.device("cpu")
 class Slopes:
     """Lines through noisy points: every member looks for slope 3."""
 
+    def seen(self, weights):
+        return weights
+
     def losses(self, weights, dice):
         x = dice.gaussians(0, 16)
         y = 3 * x + 0.1 * dice.gaussians(1, 16)

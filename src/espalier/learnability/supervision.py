@@ -107,6 +107,10 @@ class TraceTask:
         before, after = taught.before.to(device), taught.after.to(device)
         return cls(before, after, settings.noise, settings.recipe.batch)
 
+    def seen(self, weights: Weights) -> Weights:
+        """As they are."""
+        return weights
+
     def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
         """Mean squared errors of the sub-layer's output on a noisy batch."""
         below = torch.full_like(dice.seeds, len(self.before))

@@ -12,12 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from espalier.errors import ModelError
 from espalier.nets.biases import BUCKETS, decoder_bias, encoder_bias, mask_across, one_hot
@@ -196,31 +195,11 @@ def read_out(weights: Weights, stream: Float[Tensor, "E B N D"]) -> Float[Tensor
     return product(stream, weights["unembedding"]).float()
 
 
+@torch.no_grad()
 def cast(weights: Mapping[str, Tensor], dtype: torch.dtype) -> Weights:
-    """The weights in another type, through which gradients come back."""
-    return dict(zip(weights, _Cast.apply(dtype, *weights.values()), strict=True))
-
-
-class _Cast(torch.autograd.Function):
-    """Many tensors in another type at once, and their gradients in theirs."""
-
-    @staticmethod
-    def forward(ctx: Any, dtype: torch.dtype, *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.set_materialize_grads(False)
-        ctx.types = [tensor.dtype for tensor in tensors]
-        return tuple(_copied(tensors, [dtype] * len(tensors)))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        there = [(one, t) for one, t in zip(gradients, ctx.types, strict=True) if one is not None]
-        found = iter(_copied(*map(list, zip(*there, strict=True))))
-        return None, *(None if one is None else next(found) for one in gradients)
-
-
-def _copied(tensors: Sequence[Tensor], types: Sequence[torch.dtype]) -> list[Tensor]:
-    found = [torch.empty_like(t, dtype=d) for t, d in zip(tensors, types, strict=True)]
-    torch._foreach_copy_(found, list(tensors))
+    """The weights in another type, all at once; no gradients come back through it."""
+    found = {name: torch.empty_like(tensor, dtype=dtype) for name, tensor in weights.items()}
+    torch._foreach_copy_(list(found.values()), list(weights.values()))
     return found
 
 
@@ -254,7 +233,10 @@ def _by_layer(weights: Weights, stack: str) -> list[dict[str, tuple[Tensor, ...]
         whole["cross"] = [*alone("cross", "scale", "query"), beside("cross", "key", "value")]
         whole["cross"] += alone("cross", "output")
     layers = whole["mlp"][0].shape[1]
-    apart = {
-        kind: list(zip(*(t.unbind(1) for t in parts), strict=True)) for kind, parts in whole.items()
+    # Of one layer a view: gradients of several are put together, which is a copy.
+    taken = {
+        kind: [[t.squeeze(1)] if layers == 1 else t.unbind(1) for t in parts]
+        for kind, parts in whole.items()
     }
+    apart = {kind: list(zip(*parts, strict=True)) for kind, parts in taken.items()}
     return [{kind: parts[n] for kind, parts in apart.items()} for n in range(layers)]

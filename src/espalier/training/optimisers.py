@@ -40,7 +40,7 @@ class Adam:
         adam(
             self.weights,
             # A compiled step may lay gradients out in another order than their weights.
-            [gradient.contiguous() for gradient in gradients],
+            [g.to(w.dtype).contiguous() for w, g in zip(self.weights, gradients, strict=True)],
             self.means,
             self.squares,
             [],
@@ -142,6 +142,7 @@ def _vector_step(
     weight: Tensor, gradient: Tensor, square: Tensor, share: Tensor, pace: Tensor, absolute: bool
 ) -> None:
     """Update vectors, with a running second moment of every number."""
+    gradient = gradient.to(weight.dtype)
     square.lerp_(gradient.square(), share)
     _take(weight, gradient * _inverse_root(square), pace, (-1,), absolute)
 
@@ -156,6 +157,7 @@ def _matrix_step(
     absolute: bool,
 ) -> None:
     """Update matrices, with second moments estimated from those of their rows and columns."""
+    gradient = gradient.to(weight.dtype)
     row.lerp_(gradient.square().mean(-1, keepdim=True), share)
     column.lerp_(gradient.square().mean(-2, keepdim=True), share)
     mean = row.mean(-2, keepdim=True).clamp(min=torch.finfo(gradient.dtype).eps)

@@ -91,22 +91,23 @@ class ParityTask:
         test, short = parity_set(run.test), run.train.longest
         return cls(run.shape, tokens, lengths, answers, run.recipe, test, short)
 
+    def seen(self, weights: Weights) -> Weights:
+        """In the recipe's precision."""
+        return in_precision(weights, self.recipe)
+
     def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
         """Mean cross-entropies of the batches drawn."""
         below = torch.full_like(dice.seeds, len(self.tokens))
         chosen = dice.choices(0, self.recipe.batch, below)
         logits = answer_logits(
-            in_precision(weights, self.recipe),
-            self.shape,
-            self.tokens[chosen],
-            lengths=self.lengths[chosen],
+            weights, self.shape, self.tokens[chosen], lengths=self.lengths[chosen]
         )
         shares = logits.log_softmax(-1).gather(-1, self.answers[chosen].unsqueeze(-1))
         return -shares.squeeze(-1).mean(1)
 
     def measure(self, weights: Weights) -> list[dict[str, float]]:
         """The share of right answers to short and long strings, and to those with many ones."""
-        given = predict(in_precision(weights, self.recipe), self.shape, self.test)
+        given = predict(weights, self.shape, self.test)
         right = given == self.test.parities
         slices = slices_of(self.test, self.short)
         return [{name: float(row[some].mean()) for name, some in slices.items()} for row in right]

@@ -63,7 +63,10 @@ class StepRecipe:
 
 
 class Task(Protocol):
-    """What a stack of models learns."""
+    """What a stack of models learns; losses and measures are of weights as products see them."""
+
+    def seen(self, weights: Weights) -> Weights:
+        """The weights as products see them, of which gradients are taken."""
 
     def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
         """Every member's loss on the batch that the dice choose; asks nothing of the host."""
@@ -154,8 +157,11 @@ class StackedLearner:
             self._stream.synchronize()
 
     def _one_step(self) -> None:
-        losses = self.task.losses(self.weights, Dice(self.seeds, self.taken))
-        self.optimiser.update(torch.autograd.grad(losses.sum(), list(self.weights.values())))
+        with torch.no_grad():
+            seen = self.task.seen(self.weights)
+        known = [tensor.requires_grad_() for tensor in seen.values()]
+        losses = self.task.losses(seen, Dice(self.seeds, self.taken))
+        self.optimiser.update(torch.autograd.grad(losses.sum(), known))
         with torch.no_grad():
             self.loss_sum.add_(losses)
             self.taken.add_(1)
@@ -163,7 +169,7 @@ class StackedLearner:
     def measure(self) -> list[Row]:
         """One row a member: its name, the mean loss since the last measure, and the tests."""
         with self._precisely(), torch.no_grad():
-            tests = self.task.measure(self.weights)
+            tests = self.task.measure(self.task.seen(self.weights))
         means = (self.loss_sum / max(1, self._step - self._measured)).tolist()
         self.loss_sum.zero_()
         self._measured = self._step

@@ -156,11 +156,13 @@ class TranslationTask:
             recipe=run.recipe,
         )
 
+    def seen(self, weights: Weights) -> Weights:
+        """In the recipe's precision."""
+        return in_precision(weights, self.recipe)
+
     def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
         """Cross-entropies, means over the actions of the batches drawn."""
-        return through(
-            _cross_entropies, *self.read(in_precision(weights, self.recipe), self.drawn(dice))
-        )
+        return through(_cross_entropies, *self.read(weights, self.drawn(dice)))
 
     def drawn(self, dice: Dice) -> Int[Tensor, "E B"]:
         """One example of each part; every example is as likely to be in a batch."""
@@ -180,7 +182,6 @@ class TranslationTask:
 
     def measure(self, weights: Weights) -> list[dict[str, float]]:
         """The share of commands answered rightly, of training and of the test; and told the end."""
-        weights = in_precision(weights, self.recipe)
         found = []
         for member, (fit, test) in enumerate(zip(self.fits, self.tests, strict=True)):
             own = {name: tensor[member : member + 1] for name, tensor in weights.items()}
