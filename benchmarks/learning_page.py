@@ -47,7 +47,7 @@ def learning(docs: Path = DOCS) -> list[str]:
         "alta-table-3": markdown(table_3(ends)),
         "fitting": markdown(fitting(join_rows(data, "curves", ["learner", "seed"]))),
         "beyond": markdown(beyond(ends)),
-        "speed": markdown(pace(speed)),
+        "speed": markdown(pace(speed["calls"])),
     }
     if any(data.glob("alta-table-3-biases.*")):
         blocks["biases"] = markdown(beyond(join_rows(data, "alta-table-3-biases", KINDS)))
@@ -124,21 +124,23 @@ VERSIONS = {
 }
 
 
-def pace(speed: dict) -> pd.DataFrame:
-    """Steps a second alone and beside others."""
-    groups = {key.partition(" ")[0]: speed[key] for key in speed if key.endswith("at once")}
-    beside = {row["learner"]: (row, count) for count, group in groups.items() for row in group}
+def pace(calls: list[dict]) -> pd.DataFrame:
+    """Steps a second alone and, where that was measured in the same call, beside others."""
     found = []
-    for row in speed["alone"]:
-        other, count = beside[row["learner"]]
-        found.append(
-            {
-                "learner": row["learner"],
-                "steps/s alone": row["steps_per_second"],
-                "TFLOP/s": row["tflops"],
-                "share of the product's peak": f"{row['share_of_peak']:.1%}",
-                "steps/s beside others": other["steps_per_second"],
-                "at once": count,
-            }
-        )
+    for call in calls:
+        groups = {key.partition(" ")[0]: call[key] for key in call if key.endswith("at once")}
+        beside = {row["learner"]: (row, count) for count, group in groups.items() for row in group}
+        for row in call["alone"]:
+            other, count = beside.get(row["learner"], ({}, "-"))
+            found.append(
+                {
+                    "learner": row["learner"],
+                    "code": call["code"],
+                    "steps/s alone": row["steps_per_second"],
+                    "TFLOP/s": row["tflops"],
+                    "share of the product's peak": f"{row['share_of_peak']:.1%}",
+                    "steps/s beside others": other.get("steps_per_second", "-"),
+                    "at once": count,
+                }
+            )
     return pd.DataFrame(found)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from espalier import experiments
 from espalier.plots import save_figure
@@ -99,4 +101,25 @@ def draw_scan(rows: pd.DataFrame, pictures: Path) -> None:
     shown = rows[(rows["sharing"] == "yes") & (rows["positions"] == "relative")]
     for name, some in {"alta-table-6": rows, "alta-figure-18": shown}.items():
         if some["layers"].nunique() > 1:
-            save_figure(experiments.load(name).draw(some), pictures / f"{name}.png")
+            figure = experiments.load(name).draw(some)
+            put_the_papers_beside(figure, some)
+            save_figure(figure, pictures / f"{name}.png")
+
+
+def put_the_papers_beside(figure: Figure, rows: pd.DataFrame) -> None:
+    """Grey curves of the numbers that the paper has for every kind in the figure."""
+    looks = {"yes": ("-", "o", "shared weights, paper"), "no": ("--", "s", "own weights, paper")}
+    found = [kind for kind in ("relative", "absolute") if kind in set(rows["positions"])]
+    grid = itertools.product(found, sorted(rows["split"].unique()))
+    for panel, (positions, split) in zip(figure.axes, grid, strict=True):
+        for sharing, (dash, marker, label) in looks.items():
+            if sharing in set(rows["sharing"]):
+                shares = [percent / 100 for percent in TABLE_6[split, sharing, positions]]
+                style = {"color": "#8a8f98", "ls": dash, "marker": marker, "mfc": "white"}
+                panel.plot(DEPTHS[: len(shares)], shares, lw=1, ms=3.5, label=label, **style)
+        panel.set_xticks(DEPTHS)
+        panel.tick_params(axis="x", labelsize=7)
+    for legend in list(figure.legends):
+        legend.remove()
+    place = {"loc": "outside upper center", "ncols": 4, "fontsize": 9, "frameon": False}
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), **place)

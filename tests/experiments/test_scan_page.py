@@ -2,7 +2,17 @@
 
 import pandas as pd
 import pytest
-from benchmarks.scan_page import DEPTHS, TABLE_6, draw_scan, left_out, table_6, taught
+from benchmarks.scan_page import (
+    DEPTHS,
+    TABLE_6,
+    draw_scan,
+    left_out,
+    put_the_papers_beside,
+    table_6,
+    taught,
+)
+
+from espalier import experiments
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +63,20 @@ def test_what_was_left_out_is_named(rows):
         "- own weights, absolute positions: 6, 16, 32, 64 layers",
     ]
     assert {len(printed) for printed in TABLE_6.values()} == {len(DEPTHS), len(DEPTHS) - 2}
+
+
+def test_the_papers_curves_stand_beside_ours(rows):
+    figure = experiments.load("alta-table-6").draw(rows)
+    put_the_papers_beside(figure, rows)
+    below = figure.axes[4 + 2]  # absolute positions, mcd2
+    drawn = {line.get_label(): line.get_xydata().tolist() for line in below.get_lines()}
+    percents = dict(zip(DEPTHS[:5], TABLE_6["mcd2", "no", "absolute"], strict=True))
+    assert drawn["own weights, paper"] == [[n, p / 100] for n, p in percents.items()]
+    assert drawn["own weights"] == [[2, (3 + 4) / 100]]
+    (legend,) = figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == set(drawn)
+    alone = experiments.load("alta-figure-18").draw(rows[rows["sharing"] == "yes"])
+    assert [text.get_text() for text in alone.legends[0].get_texts()] == ["shared weights"]
 
 
 def test_figures_are_drawn_and_runs_told(rows, tmp_path):

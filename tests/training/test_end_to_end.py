@@ -18,7 +18,14 @@ from espalier.nets.noise import Dice
 from espalier.nets.transformer import TransformerShape, decode, encode, random_transformers
 from espalier.training import parity, translation
 from espalier.training.loop import Interrupted
-from espalier.training.parity import ParityRun, ParityTask, predict, train_parity
+from espalier.training.optimisers import optimiser_of
+from espalier.training.parity import (
+    ParityRun,
+    ParityTask,
+    parity_learner,
+    predict,
+    train_parity,
+)
 from espalier.training.scan_pairs import END, PAD, START, SYMBOLS, Pairs, read_split
 from espalier.training.stacked import StepRecipe
 from espalier.training.translation import ScanRun, TranslationTask
@@ -30,8 +37,8 @@ RECIPE = StepRecipe(12, 6, 1e-2, "adafactor", measures=3, precision="float32")
 
 def parity_run(**more):
     shape = TransformerShape(3, 2, **SIZES)
-    defaults = {"train": ParityConfig(4, 5), "test": ParityConfig(8, 4, 1), "seeds": 2}
-    return ParityRun(shape, recipe=RECIPE, **(defaults | more))
+    strings = {"train": ParityConfig(4, 5), "test": ParityConfig(8, 4, 1)}
+    return ParityRun(shape, **(strings | {"seeds": 2, "recipe": RECIPE} | more))
 
 
 def scan_run(**more):
@@ -57,6 +64,18 @@ def test_a_parity_batch_is_judged_at_the_last_bit():
             shares = (last @ own["unembedding"][0]).log_softmax(0)
             losses.append(-float(shares[strings[row].count("1") % 2]))
         assert loss == pytest.approx(np.mean(losses), rel=1e-4)
+
+
+def test_a_step_in_short_mantissas_is_the_one_that_gradients_through_a_cast_would_take():
+    run = parity_run(recipe=replace(RECIPE, precision="bfloat16"))
+    learner = parity_learner(run, CPU)
+    weights = {name: tensor.detach().clone() for name, tensor in learner.weights.items()}
+    known = [tensor.requires_grad_() for tensor in weights.values()]
+    short = {name: tensor.bfloat16() for name, tensor in weights.items()}
+    losses = learner.task.losses(short, Dice(torch.tensor([0, 1]), torch.tensor(0)))
+    optimiser_of("adafactor", weights, 1e-2).update(torch.autograd.grad(losses.sum(), known))
+    learner.advance(1)
+    assert all(torch.equal(learner.weights[name], weights[name]) for name in weights)
 
 
 def test_predictions_do_not_depend_on_company(monkeypatch):

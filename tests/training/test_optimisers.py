@@ -74,6 +74,15 @@ def test_its_tensors_are_all_that_it_remembers(name):
     assert all(torch.equal(first[key], second[key]) for key in first)
 
 
+@pytest.mark.parametrize("name", ["adam", "adafactor", "adafactor-absolute"])
+def test_gradients_may_be_shorter_than_their_weights(name):
+    short = [gradient.bfloat16() for gradient in stacked(seed=1).values()]
+    weights, others = stacked(), stacked()
+    optimiser_of(name, weights, 0.1).update(short)
+    optimiser_of(name, others, 0.1).update([gradient.float() for gradient in short])
+    assert all(torch.equal(weights[key], others[key]) for key in weights)
+
+
 def test_an_unknown_one_is_refused():
     with pytest.raises(ConfigError, match="there is no optimiser 'sgd'; known: 'adafactor'"):
         optimiser_of("sgd", stacked(), 0.1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
@@ -54,6 +54,9 @@ class Facets:
 
 def draw_bands(table: pandas.DataFrame, facets: Facets) -> Figure:
     """Means as lines and [low, high] as bands; `table` has the facets' columns, mean, low, high."""
+    shown = set(table[facets.line])
+    looks = {value: look for value, look in facets.looks.items() if value in shown}
+    facets = replace(facets, looks=looks)
     columns = sorted(table[facets.across].unique().tolist())
     rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
     size = (2.35 * len(columns) + 1.0, facets.height * len(rows) + 0.95)
