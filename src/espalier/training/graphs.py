@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -32,10 +34,27 @@ def captured(step: Step, mutable: Sequence[Tensor], device: torch.device) -> Ste
     torch.cuda.current_stream(device).wait_stream(own)
     graph = torch.cuda.CUDAGraph()
     # Other threads may be replaying graphs of their own: only this one must ask nothing.
-    with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
+    recording = torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local")
+    with without_collecting(), recording:
         step()
     with torch.no_grad():
         for tensor, old in zip(mutable, before, strict=True):
             tensor.copy_(old)
     torch.cuda.synchronize(device)
     return graph.replay
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Nothing is collected as garbage: what a compiler left may be kernels.
+
+    To unload one would spoil a recording.
+    """
+    before = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
