@@ -1,6 +1,7 @@
 """Short attention against its formula, with Triton's interpreter: needs TRITON_INTERPRET=1.
 
-Fails where one of 32 random cases does not agree, forward or back.
+Fails where one of 48 random cases does not agree, forward or back. In float32 and float16:
+Triton's interpreter multiplies bfloat16 wrongly.
 """
 
 import itertools
@@ -33,26 +34,50 @@ def case(alone, rows, bias_heads, bias_asks):
     return asking, asked, bias.masked_fill(torch.rand_like(bias) < 0.2, -1e9), heads
 
 
-def agree(asking, asked, bias, heads, *, learned):
-    """Values and gradients are the formula's in float64."""
-    given = [asking, asked, bias]
+def lying_otherwise(tensor):
+    """The same numbers, the first axis the nearest."""
+    return tensor.movedim(0, -1).contiguous().movedim(-1, 0)
+
+
+def agree(case, types, *, learned, lying=lambda tensor: tensor):
+    """Values and gradients are the formula's in float64, as exactly as types can tell."""
+    *given, heads = case
+    given = [
+        None if one is None else one.to(dtype) for one, dtype in zip(given, types, strict=True)
+    ]
     known = [n for n in (0, 1, 2) if given[n] is not None and (n < 2 or learned)]
     found = []
-    for attend, dtype in ((short_attention, torch.float32), (by_the_formula, torch.float64)):
-        own = [None if one is None else one.detach().to(dtype) for one in given]
+    for attend, exact in ((short_attention, False), (by_the_formula, True)):
+        own = [one if one is None else lying(one.double() if exact else one) for one in given]
+        own = [one if one is None else one.detach() for one in own]
         for n in known:
             own[n].requires_grad_()
         carried = attend(*own, heads)
-        factors = torch.linspace(-1, 1, carried.numel(), dtype=dtype).view_as(carried)
+        factors = torch.linspace(-1, 1, carried.numel(), dtype=carried.dtype).view_as(carried)
         gradients = torch.autograd.grad((carried * factors).sum(), [own[n] for n in known])
         found.append([carried.detach().double(), *(one.double() for one in gradients)])
-    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-4)
+    rough = max(8 * torch.finfo(types[0]).eps, torch.finfo(types[2]).eps)
+    for one, other in zip(*found, strict=True):
+        assert (one - other).abs().max() <= rough * other.abs().max().clamp(min=1)
+
+
+LONG = (torch.float32, torch.float32, torch.float32)
+SHORT = (torch.float16, torch.float16, torch.float32)
+SHORTER = (torch.float16, torch.float16, torch.bfloat16)
 
 
 def main():
     torch.manual_seed(0)
     for alone, *spread, learned in itertools.product((True, False), repeat=5):
-        agree(*case(alone, *spread), learned=learned)
+        agree(case(alone, *spread), LONG, learned=learned)
+    for types, alone, lying in itertools.product(
+        (LONG, SHORT, SHORTER), (True, False), (lambda tensor: tensor, lying_otherwise)
+    ):
+        agree(case(alone, True, True, True), types, learned=True, lying=lying)
+    for alone in (True, False):  # one bias for all members, rows, and those that are seen
+        asking, asked, bias, heads = case(alone, False, True, True)
+        agree((asking, asked, bias[:1], heads), SHORT, learned=True)
+        agree((asking, asked, bias[..., :1].clamp(min=-1), heads), SHORT, learned=True)
     for alone in (True, False):
         asking, asked, bias, heads = case(alone, True, True, True)
         for one in (asking, asked, bias):

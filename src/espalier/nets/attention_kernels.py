@@ -11,6 +11,9 @@ the last of them. `of_member` to `of_asking` are how far biases lie apart, 0 whe
 import triton
 import triton.language as tl
 
+# A kernel is not compiled anew for these: reading has many lengths.
+SIZES = ["batch", "N", "M", "of_member", "of_row", "of_head", "of_asking"]
+
 
 @triton.jit
 def _read(
@@ -31,7 +34,7 @@ def _read(
     return query, key, value, weights / tl.sum(weights, 1)[:, None]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def forward(
     carried, asking, asked, bias, batch, heads, N, M, own, other, scale,
     of_member, of_row, of_head, of_asking,
@@ -50,7 +53,7 @@ def forward(
     tl.store(at, found.to(carried.dtype.element_ty), mask=n < N)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def backward(
     gradient, to_asking, to_asked, to_bias, asking, asked, bias,
     batch, heads, N, M, own, other, scale,

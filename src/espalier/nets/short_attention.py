@@ -19,25 +19,32 @@ from torch.utils._triton import has_triton
 
 LONGEST = 64  # positions
 WIDTHS = (16, 32, 64, 128)  # of a head
-TYPES = (torch.float32, torch.bfloat16, torch.float16)
+TYPES = (torch.bfloat16, torch.float16)  # longer ones would not fit into a program's memory
+MOST = 1 << 31  # kernels count in 32 bits
 
 
 def is_short(asking: Tensor, asked: Tensor | None, heads: int) -> bool:
     """Whether `short_attention` does this on this device."""
-    seen = asking if asked is None else asked
+    seen, inner = asking if asked is None else asked, _inner(asking, asked)
+    members, batch, asks, _ = asking.shape
+    biases = members * batch * heads * asks * seen.shape[2]
     return (
         asking.is_cuda
+        and seen.device == asking.device
         and _has_kernels()
         and asking.dtype in TYPES
-        and max(asking.shape[2], seen.shape[2]) <= LONGEST
-        and _inner(asking, asked) // heads in WIDTHS
-        and max(asking.numel(), seen.numel()) < 1 << 31  # kernels count in 32 bits
+        and seen.dtype == asking.dtype
+        and asks <= LONGEST
+        and 1 <= seen.shape[2] <= LONGEST
+        and inner in [heads * width for width in WIDTHS]
+        and seen.shape[3] == (3 if asked is None else 2) * inner
+        and max(asking.numel(), seen.numel(), biases) < MOST
     )
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _has_kernels() -> bool:
-    return bool(has_triton())
+    return has_triton() and torch.cuda.get_device_capability() >= (8, 0)
 
 
 def short_attention(
@@ -64,7 +71,8 @@ def _forward(asking: Tensor, asked: Tensor | None, bias: Tensor, heads: int) -> 
 
     carried = _carried(asking, asked, bias, heads)
     grid, read, constants = _launch(asking, asked, bias, heads)
-    forward[grid](carried, *read, **constants)
+    with torch.cuda.device_of(asking):
+        forward[grid](carried, *read, **constants)
     return carried
 
 
@@ -94,7 +102,8 @@ def _backward(
     to_seen = to_asking if asked is None else to_asked
     grid, read, constants = _launch(asking, asked, bias, heads)
     given = (gradient.contiguous(), to_asking, to_seen, to_bias)
-    backward[grid](*given, *read, LEARNED=learned, **constants)
+    with torch.cuda.device_of(asking):
+        backward[grid](*given, *read, LEARNED=learned, **constants)
     return found
 
 
@@ -106,7 +115,8 @@ def _gradients(
     heads: int,
     learned: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    every = (*asking.shape[:2], heads, asking.shape[2], bias.shape[-1]) if learned else (0,)
+    seen = asking if asked is None else asked
+    every = (*asking.shape[:2], heads, asking.shape[2], seen.shape[2]) if learned else (0,)
     to_asked = asking.new_empty(0) if asked is None else asked.new_empty(asked.shape)
     return asking.new_empty(asking.shape), to_asked, bias.new_empty(every, dtype=torch.float32)
 
@@ -119,7 +129,8 @@ def _launch(
     seen = asking if asked is None else asked.contiguous()
     members, batch, asks, own = asking.shape
     *_, others, other = seen.shape
-    biases = bias.float().contiguous().expand(members, batch, heads, asks, others)
+    biases = bias.float().expand(*bias.shape[:-1], others).contiguous()
+    biases = biases.expand(members, batch, heads, asks, others)
     blocks = [max(16, 1 << (size - 1).bit_length()) for size in (asks, others)]
     sizes = [batch, heads, asks, others, own, other]
     read = [asking, seen, biases, *sizes, 1 / math.sqrt(width), *biases.stride()[:4]]

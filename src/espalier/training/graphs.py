@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 Step = Callable[[], None]
 
+_RECORDING = threading.Lock()
 WARM_UP = 3  # libraries choose kernels and workspaces in the first calls, outside a capture
 
 
@@ -48,13 +50,14 @@ def captured(step: Step, mutable: Sequence[Tensor], device: torch.device) -> Ste
 def without_collecting() -> Iterator[None]:
     """Nothing is collected as garbage: what a compiler left may be kernels.
 
-    To unload one would spoil a recording.
+    To unload one would spoil a recording. One thread at a time is inside.
     """
-    before = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
+    with _RECORDING:
+        before = gc.isenabled()
+        gc.collect()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if before:
+                gc.enable()

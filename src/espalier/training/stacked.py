@@ -159,7 +159,7 @@ class StackedLearner:
     def _one_step(self) -> None:
         with torch.no_grad():
             seen = self.task.seen(self.weights)
-        known = [tensor.requires_grad_() for tensor in seen.values()]
+        known = [seen[name].requires_grad_() for name in self.weights]
         losses = self.task.losses(seen, Dice(self.seeds, self.taken))
         self.optimiser.update(torch.autograd.grad(losses.sum(), known))
         with torch.no_grad():
