@@ -44,17 +44,19 @@ class Size:
     asked: int
     learned: bool
 
-    def values(self, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, ...]:
+    def values(self, device: torch.device, dtype: torch.dtype) -> list[Tensor | None]:
         """Random queries, keys and values as a layer has them, and biases; the same everywhere."""
         source, inner = torch.Generator().manual_seed(0), self.heads * self.width
-        batch = (self.members, self.rows)
-        sizes = [(*batch, self.asking, 3 * inner)]
+
+        def made(*size: int) -> Tensor:
+            return torch.randn(self.members, self.rows, *size, generator=source).to(device)
+
+        asking = made(self.asking, inner * (3 if self.learned else 1)).to(dtype).requires_grad_()
+        asked = None
         if not self.learned:
-            sizes = [(*batch, self.asking, inner), (*batch, self.asked, 2 * inner)]
-        made = [torch.randn(size, generator=source).to(device, dtype) for size in sizes]
-        biases = self.heads if self.learned else 1
-        bias = torch.randn(*batch, biases, self.asking, self.asked, generator=source).to(device)
-        return *(one.requires_grad_() for one in made), bias.requires_grad_(self.learned)
+            asked = made(self.asked, 2 * inner).to(dtype).requires_grad_()
+        bias = made(self.heads if self.learned else 1, self.asking, self.asked)
+        return [asking, asked, bias.requires_grad_(self.learned)]
 
 
 SIZES = (
@@ -78,8 +80,7 @@ def reference(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor
 def apart(way: Way, heads: int) -> Way:
     """Heads apart, what a way makes of them, and heads side by side again."""
 
-    def attend(asking: Tensor, *rest: Tensor) -> Tensor:
-        asked, bias = rest if len(rest) == 2 else (None, *rest)
+    def attend(asking: Tensor, asked: Tensor | None, bias: Tensor) -> Tensor:
         parts = asking.chunk(3, -1) if asked is None else (asking, *asked.chunk(2, -1))
         own = (part.unflatten(-1, (heads, -1)).transpose(2, 3) for part in parts)
         return way(*own, bias).transpose(2, 3).flatten(3)
@@ -90,8 +91,7 @@ def apart(way: Way, heads: int) -> Way:
 def together(way: Way, heads: int) -> Way:
     """What a way makes of heads that lie side by side."""
 
-    def attend(asking: Tensor, *rest: Tensor) -> Tensor:
-        asked, bias = rest if len(rest) == 2 else (None, *rest)
+    def attend(asking: Tensor, asked: Tensor | None, bias: Tensor) -> Tensor:
         if not is_short(asking, asked, heads):
             raise ModelError("this needs Triton, a CUDA device and few positions")
         return way(asking, asked, bias, heads)
@@ -109,10 +109,10 @@ WAYS: dict[str, tuple[Callable[[Way, int], Way], Way, Context]] = {
 }
 
 
-def both_ways(attend: Callable[..., Tensor], values: tuple[Tensor, ...]) -> list[Tensor]:
+def both_ways(attend: Way, values: list[Tensor | None]) -> list[Tensor]:
     """What is carried, and the gradients of the sum of its squares."""
     carried = attend(*values)
-    learned = [one for one in values if one.requires_grad]
+    learned = [one for one in values if one is not None and one.requires_grad]
     return [carried, *torch.autograd.grad(carried.square().sum(), learned)]
 
 
@@ -120,7 +120,10 @@ def measured(size: Size, name: str, device: torch.device) -> dict[str, object]:
     """One row of the table."""
     (arrange, way, context), row = WAYS[name], {"size": size.name, "way": name}
     values = size.values(device, torch.bfloat16 if device.type == "cuda" else torch.float32)
-    exact = tuple(one.detach().cpu().double().requires_grad_(one.requires_grad) for one in values)
+    exact = [
+        None if one is None else one.detach().cpu().double().requires_grad_(one.requires_grad)
+        for one in values
+    ]
     wanted = both_ways(apart(reference, size.heads), exact)
     attend = fused(arrange(way, size.heads), values[0])
     found: list[Tensor] = []

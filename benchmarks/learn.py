@@ -20,7 +20,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +32,7 @@ from benchmarks.learning import (
     flops,
     learner_of,
     learners,
-    readable_learner,
+    small_learners,
     trace_maker,
 )
 from espalier.experiments.alta_figure_4 import all_versions
@@ -45,9 +44,7 @@ from espalier.experiments.learners import (
     end_to_end,
     folder_of,
     name_of,
-    readable,
     traced,
-    translators,
 )
 from espalier.experiments.shelf import Shelf
 from espalier.experiments.strings import read_cells, transformer_cells
@@ -58,7 +55,7 @@ from espalier.training.devices import choose_device
 from espalier.training.parity import ParityRun, parity_learner
 from espalier.training.side_by_side import side_by_side
 from espalier.training.stacked import StackedLearner, StepRecipe
-from espalier.training.translation import ScanRun, scan_learner
+from espalier.training.translation import ScanRun
 
 
 def run(args: argparse.Namespace) -> None:
@@ -154,7 +151,7 @@ def check(args: argparse.Namespace) -> None:
         other.advance(3)
         same = all(torch.equal(a, b) for a, b in zip(*map(values, (again, other)), strict=True))
         print(
-            f"{name:24} CPU against {device.type}: {worst:.1e} (relative); resumed: {same}",
+            f"{name:36} CPU against {device.type}: {worst:.1e} (relative); resumed: {same}",
             flush=True,
         )
         if not worst < 1e-2:
@@ -187,29 +184,6 @@ def beside(device: torch.device) -> None:
 
 def values(learner: StackedLearner) -> list[torch.Tensor]:
     return [tensor for key, tensor in learner.state().items() if key.startswith("weights.")]
-
-
-Maker = Callable[[torch.device], StackedLearner]
-
-
-def small_learners(only: Collection[str]) -> Iterator[tuple[str, Maker]]:
-    """Something of every kind asked for, in float32: a name and a maker."""
-    for one in traced("smoke") if "traces" in only else ():
-        for optimiser in ("adam", "adafactor"):
-            recipe = replace(one.settings.recipe, optimiser=optimiser, precision="float32")
-            settings = replace(one.settings, hidden=64, recipe=recipe)
-            yield f"{one.program} {optimiser}", trace_maker(replace(one, settings=settings))
-    for one in map(with_wide_heads, end_to_end("smoke")[1::2]) if "parity" in only else ():
-        yield f"parity {one.shape.positions}", lambda device, one=one: parity_learner(one, device)
-    for one in map(with_wide_heads, translators("smoke")[:2]) if "scan" in only else ():
-        yield f"scan {one.shape.layers}", lambda device, one=one: scan_learner(one, device)
-    for one in readable("smoke")[:1] if "readable" in only else ():
-        yield "readable", lambda device, one=one: readable_learner(one, device)
-
-
-def with_wide_heads(one: ParityRun | ScanRun) -> ParityRun | ScanRun:
-    """The same with heads as wide as attention's own kernels want them."""
-    return replace(one, shape=replace(one.shape, head_width=16))
 
 
 def bench(args: argparse.Namespace) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -35,6 +36,7 @@ FILES = {
     "parity": "alta-table-3",
     "scan": "alta-table-6",
 }
+Maker = Callable[[torch.device], StackedLearner]
 KINDS = {Traced: "traces", Read: "readable", ParityRun: "parity", ScanRun: "scan"}
 
 
@@ -96,7 +98,29 @@ def learner_of(one: Learner, device: torch.device) -> StackedLearner:
             return scan_learner(one, device)
 
 
-def trace_maker(one: Traced) -> Callable[[torch.device], StackedLearner]:
+def small_learners(only: Collection[str]) -> Iterator[tuple[str, Maker]]:
+    """Something of every kind asked for: a name and a maker."""
+    for one in traced("smoke") if "traces" in only else ():
+        for optimiser in ("adam", "adafactor"):
+            recipe = replace(one.settings.recipe, optimiser=optimiser, precision="float32")
+            settings = replace(one.settings, hidden=64, recipe=recipe)
+            yield f"{one.program} {optimiser}", trace_maker(replace(one, settings=settings))
+    runs = [*(end_to_end("smoke")[1::2] if "parity" in only else ())]
+    runs += [*(translators("smoke")[:2] if "scan" in only else ())]
+    for one in runs:
+        for kind in (one, shortened(one)):
+            yield f"{describe(one)} {kind.recipe.precision}", partial(learner_of, kind)
+    for one in readable("smoke")[:1] if "readable" in only else ():
+        yield "readable", partial(learner_of, one)
+
+
+def shortened(one: ParityRun | ScanRun) -> ParityRun | ScanRun:
+    """The same in bfloat16, with heads as wide as attention's own kernels want them."""
+    recipe = replace(one.recipe, precision="bfloat16")
+    return replace(one, shape=replace(one.shape, head_width=16), recipe=recipe)
+
+
+def trace_maker(one: Traced) -> Maker:
     """The MLPs of a program on any device; traces are made once."""
     entry = entry_of(one)
     inputs = training_inputs(one, entry)
@@ -134,21 +158,23 @@ def flops(one: Learner) -> float:
             layers = entry.max_layers or one.train.longest
             shape = shape_for(entry.program, settings, layers)
             tokens = one.train.longest + 1
-            products = stack_products(shape, tokens, tokens, 1)
-            return 6.0 * one.seeds * settings.recipe.batch * products
+            return 6.0 * one.seeds * settings.recipe.batch * stack_products(shape, tokens)
         case ParityRun():
             tokens = one.train.longest + 1
-            return 6.0 * one.seeds * one.recipe.batch * stack_products(one.shape, tokens, tokens, 1)
+            return 6.0 * one.seeds * one.recipe.batch * stack_products(one.shape, tokens)
         case ScanRun():
-            packing = TranslationTask.of(one, torch.device("cpu")).packing
-            (rows, beside), size = packing.slots.shape, packing.parts.shape[1]
-            encoder = beside * stack_products(one.shape, 9, 9, 1)
-            both = encoder + stack_products(one.shape, size, size, 2)
-            return 6.0 * len(one.splits) * one.seeds * rows * both
+            task = TranslationTask.of(one, torch.device("cpu"))
+            (rows, beside), size = task.packing.slots.shape, task.packing.parts.shape[1]
+            words = task.pairs.commands.shape[1]
+            encoder = beside * stack_products(one.shape, words)
+            decoder = stack_products(one.shape, size, asked=beside * words)
+            return 6.0 * len(one.splits) * one.seeds * rows * (encoder + decoder)
 
 
-def stack_products(shape: TransformerShape, tokens: int, keys: int, attentions: int) -> float:
-    """Products of one sequence in one stack of layers."""
+def stack_products(shape: TransformerShape, tokens: int, *, asked: int = 0) -> float:
+    """Products of one row in one stack of layers; a decoder asks so many positions as well."""
     inner = shape.heads * shape.head_width
-    attention = 4 * shape.width * inner + 2 * keys * inner
-    return float(shape.layers * tokens * (attentions * attention + 2 * shape.width * shape.hidden))
+    within = tokens * (4 * shape.width * inner + 2 * tokens * inner)
+    across = 2 * (tokens + asked) * shape.width * inner + 2 * tokens * asked * inner
+    mlp = 2 * tokens * shape.width * shape.hidden
+    return float(shape.layers * (within + (across if asked else 0) + mlp))

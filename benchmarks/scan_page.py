@@ -116,7 +116,8 @@ def put_the_papers_beside(figure: Figure, rows: pd.DataFrame) -> None:
             if sharing in set(rows["sharing"]):
                 shares = [percent / 100 for percent in TABLE_6[split, sharing, positions]]
                 style = {"color": "#8a8f98", "ls": dash, "marker": marker, "mfc": "white"}
-                panel.plot(DEPTHS[: len(shares)], shares, lw=1, ms=3.5, label=label, **style)
+                style |= {"lw": 1, "ms": 3.5, "zorder": 1, "label": label}
+                panel.plot(DEPTHS[: len(shares)], shares, **style)
         panel.set_xticks(DEPTHS)
         panel.tick_params(axis="x", labelsize=7)
     for legend in list(figure.legends):

@@ -5,11 +5,13 @@ import subprocess
 import sys
 
 import pandas as pd
-from benchmarks import attention, kernels, learn
+import torch
+from benchmarks import attention, kernels, learn, learning
 from benchmarks.parity_page import trained
 from pandas.testing import assert_frame_equal
 
 from espalier.experiments import load
+from espalier.training.translation import TranslationTask
 from experiments.test_scripts import SCRIPT
 
 
@@ -66,7 +68,7 @@ def test_biases_may_begin_elsewhere_and_are_told_apart(tmp_path):
 def test_it_checks_and_times_every_kind(tmp_path, capsys):
     learn.main(["check", "--device", "cpu"])
     told = capsys.readouterr().out
-    assert told.count("resumed: True") == len(told.splitlines()) == 13
+    assert told.count("resumed: True") == len(told.splitlines()) == 19
     words = ["bench", "--scale", "smoke", "--each", "0.01", "--only", "traces", "readable"]
     learn.main([*words, "--device", "cpu", "--out", str(tmp_path)])
     timed = json.loads((tmp_path / "learn-bench.json").read_text())["alone"]
@@ -79,6 +81,21 @@ def test_work_is_counted_product_by_product():
     run = learn.end_to_end("smoke")[0]  # width 8, 2 heads of 4, hidden 8, one layer, 4 positions
     each = 3 * 8 * 8 + 8 * 8 + 2 * (4 * 4) * 2 + 2 * 8 * 8
     assert learn.flops(run) == 6 * run.seeds * run.recipe.batch * 4 * each
+
+
+def test_work_on_scan_is_counted_position_by_position():
+    """Every position of every row as if it were alone, through both stacks of one layer."""
+    run = learning.translators("smoke")[0]
+    task = TranslationTask.of(run, torch.device("cpu"))
+    (rows, beside), size = task.packing.slots.shape, task.packing.parts.shape[1]
+    words, width, inner = task.pairs.commands.shape[1], run.shape.width, 2 * 4
+    matrix, mlp = width * inner, 2 * width * run.shape.hidden
+    each = sum(4 * matrix + 2 * words * inner + mlp for _ in range(beside * words))
+    each += sum(4 * matrix + 2 * size * inner + mlp for _ in range(size))
+    each += sum(2 * matrix + 2 * beside * words * inner for _ in range(size))
+    each += sum(2 * matrix for _ in range(beside * words))
+    assert (run.shape.heads, run.shape.head_width, run.shape.layers) == (2, 4, 1)
+    assert learning.flops(run) == 6 * len(run.splits) * run.seeds * rows * each
 
 
 def test_ways_to_attend_agree_where_there_is_little_but_torch(tmp_path):
