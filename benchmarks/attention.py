@@ -110,10 +110,10 @@ WAYS: dict[str, tuple[Callable[[Way, int], Way], Way, Context]] = {
 
 
 def both_ways(attend: Way, values: list[Tensor | None]) -> list[Tensor]:
-    """What is carried, and the gradients of the sum of its squares."""
+    """What is carried, and the gradients of the sum of its squares; all detached."""
     carried = attend(*values)
     learned = [one for one in values if one is not None and one.requires_grad]
-    return [carried, *torch.autograd.grad(carried.square().sum(), learned)]
+    return [carried.detach(), *torch.autograd.grad(carried.square().sum(), learned)]
 
 
 def measured(size: Size, name: str, device: torch.device) -> dict[str, object]:

@@ -109,6 +109,14 @@ def test_ways_to_attend_agree_where_there_is_little_but_torch(tmp_path):
     assert max(timed.values()) < 1e-5
 
 
+def test_a_step_of_attention_keeps_no_graph_that_would_spoil_a_recording():
+    values = attention.SMALL.values(torch.device("cpu"), torch.float32)
+    attend = attention.apart(attention.reference, attention.SMALL.heads)
+    found = attention.both_ways(attend, values)
+    assert len(found) == 3
+    assert not any(tensor.requires_grad for tensor in found)
+
+
 def test_kernels_are_told_per_step_the_longest_first():
     total, first, second = kernels.lines([(20.0, 10, "short"), (30.0, 40, "long")])
     assert total.split() == ["5.0", "us", "5.0", "x", "all"]

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import gc
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 Step = Callable[[], None]
 
-_RECORDING = threading.Lock()
 WARM_UP = 3  # libraries choose kernels and workspaces in the first calls, outside a capture
 
 
 def captured(step: Step, mutable: Sequence[Tensor], device: torch.device) -> Step:
     """Something that does what `step` does. On CUDA it replays a recording of it.
 
-    `step` must read and write tensors that stay where they are, and ask nothing of the host.
+    `step` must read and write tensors that stay where they are, and ask nothing of the host. What
+    it leaves behind must be detached: a graph of gradients is bound to the stream it was made on.
     What it changes is `mutable`; warming up and recording leave it as it was.
 
     Graphs may be replayed at the same time: each is recorded on a stream of its own, because
@@ -36,28 +33,10 @@ def captured(step: Step, mutable: Sequence[Tensor], device: torch.device) -> Ste
     torch.cuda.current_stream(device).wait_stream(own)
     graph = torch.cuda.CUDAGraph()
     # Other threads may be replaying graphs of their own: only this one must ask nothing.
-    recording = torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local")
-    with without_collecting(), recording:
+    with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
         step()
     with torch.no_grad():
         for tensor, old in zip(mutable, before, strict=True):
             tensor.copy_(old)
     torch.cuda.synchronize(device)
     return graph.replay
-
-
-@contextmanager
-def without_collecting() -> Iterator[None]:
-    """Nothing is collected as garbage: what a compiler left may be kernels.
-
-    To unload one would spoil a recording. One thread at a time is inside.
-    """
-    with _RECORDING:
-        before = gc.isenabled()
-        gc.collect()
-        gc.disable()
-        try:
-            yield
-        finally:
-            if before:
-                gc.enable()
