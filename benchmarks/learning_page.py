@@ -1,8 +1,8 @@
 """docs/results/learning.md from committed rows: `python -m benchmarks.results learning`.
 
 Reads docs/results/data/learning, where the files that `python -m benchmarks.learn` wrote are put as
-they are, and speed-h200.json; draws docs/images/learning. Transformers: see parity_page.py and
-scan_page.py.
+they are, and paces in speed-h200.json and attention-h200.json; draws docs/images/learning.
+Transformers: see parity_page.py and scan_page.py.
 """
 
 from __future__ import annotations
@@ -12,9 +12,18 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.attention import SIZES
 from benchmarks.parity_page import KINDS, beyond, draw_parity, fitting, table_3, trained
 from benchmarks.results import DOCS, fill, join_rows, read_manifests, read_rows
-from benchmarks.scan_page import MODEL, draw_scan, left_out, table_6, taught
+from benchmarks.scan_page import (
+    MODEL,
+    after_as_many,
+    draw_scan,
+    left_out,
+    table_6,
+    taught,
+    twice,
+)
 from benchmarks.unpack import markdown
 from espalier import experiments
 from espalier.experiments.alta_figure_4 import PROGRAMS
@@ -38,6 +47,7 @@ def learning(docs: Path = DOCS) -> list[str]:
     ends = join_rows(data, "alta-table-3", KINDS)
     draw_parity(ends, rows, pictures)
     speed = json.loads((data / "speed-h200.json").read_text(encoding="utf-8"))
+    ways = (data / "attention-h200.json").read_text(encoding="utf-8")
     take_in_manifests(data)
     manifests = read_manifests(data)
     blocks = {
@@ -48,6 +58,7 @@ def learning(docs: Path = DOCS) -> list[str]:
         "fitting": markdown(fitting(join_rows(data, "curves", ["learner", "seed"]))),
         "beyond": markdown(beyond(ends)),
         "speed": markdown(pace(speed["calls"])),
+        "attention": markdown(attending(json.loads(ways))),
     }
     if any(data.glob("alta-table-3-biases.*")):
         blocks["biases"] = markdown(beyond(join_rows(data, "alta-table-3-biases", KINDS)))
@@ -57,6 +68,8 @@ def learning(docs: Path = DOCS) -> list[str]:
         blocks |= {
             "run-scan": markdown(taught(of_kind(manifests, "scan"))),
             "alta-table-6": markdown(table_6(steps)),
+            "after-as-many": markdown(after_as_many(steps)),
+            "twice": markdown(twice(steps, read_rows(data, "alta-table-6-earlier"))),
             "left-out": left_out(steps),
         }
     page = docs / "results/learning.md"
@@ -144,3 +157,23 @@ def pace(calls: list[dict]) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(found)
+
+
+def attending(rows: list[dict]) -> pd.DataFrame:
+    """Microseconds and errors of the ways to attend, a line a size."""
+    sizes = {size.name: size for size in SIZES}
+    found: dict[str, dict] = {}
+    for row in rows:
+        size = sizes[row["size"]]
+        line = found.setdefault(
+            size.name,
+            {
+                "attention": size.name,
+                "heads in all": size.members * size.rows * size.heads,
+                "of width": size.width,
+                "positions": f"{size.asking} see {size.asked}",
+            },
+        )
+        line[f"{row['way']}, us"] = row["microseconds"]
+        line[f"{row['way']}, error"] = f"{row['error']:.1e}"
+    return pd.DataFrame(found.values())

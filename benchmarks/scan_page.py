@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from espalier import experiments
@@ -58,6 +60,36 @@ def table_6(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def after_as_many(rows: pd.DataFrame) -> pd.DataFrame:
+    """Figure 18's Transformers after as many steps as all of them took, the paper's in brackets."""
+    shown = figure_18(rows)
+    last = shown.groupby("layers")["step"].max().min()
+    at = shown[shown["step"] == last].set_index(["split", "layers"])["accuracy"]
+    found = []
+    for split, own in at.groupby("split"):
+        paper = dict(zip(DEPTHS, TABLE_6[split, "yes", "relative"], strict=True))
+        cells = {f"{n} layers": f"{share:.1%} ({paper[n]}%)" for (_, n), share in own.items()}
+        found.append({"split": split, "steps": f"{last:,}"} | cells)
+    return pd.DataFrame(found)
+
+
+def figure_18(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[(rows["sharing"] == "yes") & (rows["positions"] == "relative")]
+
+
+def twice(rows: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
+    """Last shares of those that were trained two times: by code of then, and of now."""
+    tables = {"then": earlier, "now": rows}
+    found = []
+    for kind, _ in earlier.groupby(MODEL, sort=False):
+        for code, some in tables.items():
+            own = some.set_index(MODEL).sort_index().loc[[kind]].sort_values("step")
+            shares = own.groupby("split")["accuracy"].last()
+            model = dict(zip(["layers", "shared", "positions"], kind, strict=True))
+            found.append(model | {"code": code} | {s: f"{x:.1%}" for s, x in shares.items()})
+    return pd.DataFrame(found)
+
+
 def left_out(rows: pd.DataFrame) -> str:
     """The Transformers of Table 6 that were not trained, as a list."""
     trained = set(rows[MODEL].itertuples(index=False, name=None))
@@ -98,20 +130,18 @@ def taught(manifests: dict[str, dict]) -> pd.DataFrame:
 
 def draw_scan(rows: pd.DataFrame, pictures: Path) -> None:
     """Table 6 as a figure, and Figure 18; neither of a single depth."""
-    shown = rows[(rows["sharing"] == "yes") & (rows["positions"] == "relative")]
-    for name, some in {"alta-table-6": rows, "alta-figure-18": shown}.items():
+    for name, some in {"alta-table-6": rows, "alta-figure-18": figure_18(rows)}.items():
         if some["layers"].nunique() > 1:
             figure = experiments.load(name).draw(some)
             put_the_papers_beside(figure, some)
+            mark_fewer_steps(figure, some)
             save_figure(figure, pictures / f"{name}.png")
 
 
 def put_the_papers_beside(figure: Figure, rows: pd.DataFrame) -> None:
     """Grey curves of the numbers that the paper has for every kind in the figure."""
     looks = {"yes": ("-", "o", "shared weights, paper"), "no": ("--", "s", "own weights, paper")}
-    found = [kind for kind in ("relative", "absolute") if kind in set(rows["positions"])]
-    grid = itertools.product(found, sorted(rows["split"].unique()))
-    for panel, (positions, split) in zip(figure.axes, grid, strict=True):
+    for panel, positions, split in panels(figure, rows):
         for sharing, (dash, marker, label) in looks.items():
             if sharing in set(rows["sharing"]):
                 shares = [percent / 100 for percent in TABLE_6[split, sharing, positions]]
@@ -120,7 +150,34 @@ def put_the_papers_beside(figure: Figure, rows: pd.DataFrame) -> None:
                 panel.plot(DEPTHS[: len(shares)], shares, **style)
         panel.set_xticks(DEPTHS)
         panel.tick_params(axis="x", labelsize=7)
+    put_a_legend(figure)
+
+
+def mark_fewer_steps(figure: Figure, rows: pd.DataFrame) -> None:
+    """An asterisk below those that took fewer steps than others."""
+    last = rows.sort_values("step").groupby([*KINDS, "layers", "seed"]).tail(1)
+    few = last[last["step"] < last["step"].max()]
+    if few.empty:
+        return
+    title = f"after {few['step'].max():,} steps of {last['step'].max():,}"
+    for panel, positions, split in panels(figure, rows):
+        some = few[(few["positions"] == positions) & (few["split"] == split)]
+        style = {"marker": "$*$", "ls": "", "color": "#22252b", "ms": 6, "label": title}
+        panel.plot(some["layers"], some["accuracy"] - 0.011, **style)
+    put_a_legend(figure)
+
+
+def panels(figure: Figure, rows: pd.DataFrame) -> Iterator[tuple[Axes, str, str]]:
+    """The panels with their kind of positions and their split."""
+    found = [kind for kind in ("relative", "absolute") if kind in set(rows["positions"])]
+    grid = itertools.product(found, sorted(rows["split"].unique()))
+    for panel, (positions, split) in zip(figure.axes, grid, strict=True):
+        yield panel, positions, split
+
+
+def put_a_legend(figure: Figure) -> None:
+    """One for all panels, in place of what was there."""
     for legend in list(figure.legends):
         legend.remove()
-    place = {"loc": "outside upper center", "ncols": 4, "fontsize": 9, "frameon": False}
+    place = {"loc": "outside upper center", "ncols": 5, "fontsize": 9, "frameon": False}
     figure.legend(*figure.axes[0].get_legend_handles_labels(), **place)

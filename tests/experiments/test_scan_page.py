@@ -5,14 +5,19 @@ import pytest
 from benchmarks.scan_page import (
     DEPTHS,
     TABLE_6,
+    after_as_many,
     draw_scan,
     left_out,
+    mark_fewer_steps,
     put_the_papers_beside,
     table_6,
     taught,
+    twice,
 )
 
 from espalier import experiments
+
+MCD = ("mcd1", "mcd2", "mcd3")
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +58,37 @@ def test_fewer_steps_are_marked_and_their_last_counts(rows):
     table = table_6(few).set_index(["split", "shared", "positions"])
     kept = ["11%", "6.0%", "-", "10%", "10.0%*", "20.0%*"]
     assert table.loc[("length", "yes", "relative")].tolist() == kept
+
+
+def test_asterisks_in_the_figure_are_for_fewer_steps_alone(rows):
+    figure = experiments.load("alta-table-6").draw(rows)
+    mark_fewer_steps(figure, rows)
+    assert not any("steps" in line.get_label() for line in figure.axes[0].get_lines())
+    few = rows[(rows["layers"] == 2) | (rows["step"] == 10)]
+    figure = experiments.load("alta-table-6").draw(few)
+    mark_fewer_steps(figure, few)
+    assert "after 10 steps of 20" in {text.get_text() for text in figure.legends[0].get_texts()}
+    marked = [line for panel in figure.axes for line in panel.get_lines()]
+    marked = [line.get_xdata().tolist() for line in marked if "steps" in line.get_label()]
+    assert marked == [[6]] * 4 + [[]] * 4  # relative positions alone have 6 layers
+
+
+def test_depths_are_compared_after_as_many_steps(rows):
+    few = rows[(rows["layers"] == 2) | (rows["step"] == 10)].assign(
+        accuracy=lambda all_rows: all_rows["layers"] / 1000 + all_rows["step"] / 100
+    )
+    table = after_as_many(few).set_index("split")
+    assert set(table["steps"]) == {"10"}
+    assert table.loc["mcd2", ["2 layers", "6 layers"]].tolist() == ["10.2% (9%)", "10.6% (13%)"]
+
+
+def test_what_was_trained_two_times_has_two_lines(rows):
+    own = (rows["sharing"] == "no") & (rows["positions"] == "absolute")
+    earlier = rows[own].assign(accuracy=rows["accuracy"] + 0.5)
+    then, now = twice(rows, earlier).to_dict("records")
+    model = {"layers": 2, "shared": "no", "positions": "absolute"}
+    assert then == model | {"code": "then", "length": "59.0%"} | dict.fromkeys(MCD, "57.0%")
+    assert now == model | {"code": "now", "length": "9.0%"} | dict.fromkeys(MCD, "7.0%")
 
 
 def test_what_was_left_out_is_named(rows):
