@@ -160,7 +160,7 @@ def pace(calls: list[dict]) -> pd.DataFrame:
 
 
 def attending(rows: list[dict]) -> pd.DataFrame:
-    """Microseconds and errors of the ways to attend, a line a size."""
+    """Microseconds and errors of the ways to attend, a line a size; a dash for what failed."""
     sizes = {size.name: size for size in SIZES}
     found: dict[str, dict] = {}
     for row in rows:
@@ -174,6 +174,7 @@ def attending(rows: list[dict]) -> pd.DataFrame:
                 "positions": f"{size.asking} see {size.asked}",
             },
         )
-        line[f"{row['way']}, us"] = row["microseconds"]
-        line[f"{row['way']}, error"] = f"{row['error']:.1e}"
+        none = row["error"] is None
+        line[f"{row['way']}, us"] = "-" if none else row["microseconds"]
+        line[f"{row['way']}, error"] = "-" if none else f"{row['error']:.1e}"
     return pd.DataFrame(found.values())

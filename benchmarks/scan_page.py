@@ -61,14 +61,13 @@ def table_6(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def after_as_many(rows: pd.DataFrame) -> pd.DataFrame:
-    """Figure 18's Transformers after as many steps as all of them took, the paper's in brackets."""
-    shown = figure_18(rows)
-    last = shown.groupby("layers")["step"].max().min()
-    at = shown[shown["step"] == last].set_index(["split", "layers"])["accuracy"]
+    """Figure 18's Transformers after the last step that all have, the paper's in brackets."""
+    shares = figure_18(rows).groupby(["step", "split", "layers"])["accuracy"].mean().unstack()
+    last = shares.dropna().index.get_level_values("step").max()
     found = []
-    for split, own in at.groupby("split"):
+    for split, own in shares.loc[last].iterrows():
         paper = dict(zip(DEPTHS, TABLE_6[split, "yes", "relative"], strict=True))
-        cells = {f"{n} layers": f"{share:.1%} ({paper[n]}%)" for (_, n), share in own.items()}
+        cells = {f"{n} layers": f"{share:.1%} ({paper[n]}%)" for n, share in own.items()}
         found.append({"split": split, "steps": f"{last:,}"} | cells)
     return pd.DataFrame(found)
 
@@ -83,8 +82,8 @@ def twice(rows: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
     found = []
     for kind, _ in earlier.groupby(MODEL, sort=False):
         for code, some in tables.items():
-            own = some.set_index(MODEL).sort_index().loc[[kind]].sort_values("step")
-            shares = own.groupby("split")["accuracy"].last()
+            own = some.set_index(MODEL).sort_index().loc[[kind]]
+            shares = own[own["step"] == own["step"].max()].groupby("split")["accuracy"].mean()
             model = dict(zip(["layers", "shared", "positions"], kind, strict=True))
             found.append(model | {"code": code} | {s: f"{x:.1%}" for s, x in shares.items()})
     return pd.DataFrame(found)
@@ -154,16 +153,19 @@ def put_the_papers_beside(figure: Figure, rows: pd.DataFrame) -> None:
 
 
 def mark_fewer_steps(figure: Figure, rows: pd.DataFrame) -> None:
-    """An asterisk below those that took fewer steps than others."""
-    last = rows.sort_values("step").groupby([*KINDS, "layers", "seed"]).tail(1)
-    few = last[last["step"] < last["step"].max()]
+    """A ring around those that took fewer steps than others."""
+    model = [*KINDS, "layers"]
+    last = rows.groupby(model)["step"].transform("max") == rows["step"]
+    means = rows[last].groupby([*model, "step"], as_index=False)["accuracy"].mean()
+    few = means[means["step"] < means["step"].max()]
     if few.empty:
         return
-    title = f"after {few['step'].max():,} steps of {last['step'].max():,}"
+    counts = " or ".join(f"{count:,}" for count in sorted(few["step"].unique()))
+    style = {"marker": "o", "ls": "", "mfc": "none", "mec": "#22252b", "mew": 1, "ms": 10}
+    style["label"] = f"after {counts} steps of {means['step'].max():,}"
     for panel, positions, split in panels(figure, rows):
         some = few[(few["positions"] == positions) & (few["split"] == split)]
-        style = {"marker": "$*$", "ls": "", "color": "#22252b", "ms": 6, "label": title}
-        panel.plot(some["layers"], some["accuracy"] - 0.011, **style)
+        panel.plot(some["layers"], some["accuracy"], **style)
     put_a_legend(figure)
 
 

@@ -5,7 +5,7 @@ import shutil
 
 import pandas as pd
 import pytest
-from benchmarks.learning_page import learning, take_in_manifests
+from benchmarks.learning_page import attending, learning, take_in_manifests
 from benchmarks.parity_page import (
     KINDS,
     TABLE_3,
@@ -141,3 +141,14 @@ def test_known_cells_have_no_string_that_training_had_not():
     unseen = {(len(s), s.count("1")) for s in every if s not in seen}
     assert known_cells(config) == cells - unseen
     assert unseen
+
+
+def test_a_way_to_attend_that_failed_has_a_dash():
+    rows = [
+        {"size": "parity", "way": "one", "microseconds": 26.5, "error": 0.0056, "refused": ""},
+        {"size": "parity", "way": "other", "microseconds": None, "error": None, "refused": "no"},
+    ]
+    (line,) = attending(rows).to_dict("records")
+    assert line["heads in all"] == 64 * 6
+    assert [line["one, us"], line["one, error"]] == [26.5, "5.6e-03"]
+    assert [line["other, us"], line["other, error"]] == ["-", "-"]

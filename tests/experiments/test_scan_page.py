@@ -60,7 +60,7 @@ def test_fewer_steps_are_marked_and_their_last_counts(rows):
     assert table.loc[("length", "yes", "relative")].tolist() == kept
 
 
-def test_asterisks_in_the_figure_are_for_fewer_steps_alone(rows):
+def test_rings_in_the_figure_are_for_fewer_steps_alone(rows):
     figure = experiments.load("alta-table-6").draw(rows)
     mark_fewer_steps(figure, rows)
     assert not any("steps" in line.get_label() for line in figure.axes[0].get_lines())
@@ -69,8 +69,8 @@ def test_asterisks_in_the_figure_are_for_fewer_steps_alone(rows):
     mark_fewer_steps(figure, few)
     assert "after 10 steps of 20" in {text.get_text() for text in figure.legends[0].get_texts()}
     marked = [line for panel in figure.axes for line in panel.get_lines()]
-    marked = [line.get_xdata().tolist() for line in marked if "steps" in line.get_label()]
-    assert marked == [[6]] * 4 + [[]] * 4  # relative positions alone have 6 layers
+    marked = [line.get_xydata().tolist() for line in marked if "steps" in line.get_label()]
+    assert marked == [[[6, 0]]] * 4 + [[]] * 4  # relative positions alone have 6 layers
 
 
 def test_depths_are_compared_after_as_many_steps(rows):
@@ -80,6 +80,13 @@ def test_depths_are_compared_after_as_many_steps(rows):
     table = after_as_many(few).set_index("split")
     assert set(table["steps"]) == {"10"}
     assert table.loc["mcd2", ["2 layers", "6 layers"]].tolist() == ["10.2% (9%)", "10.6% (13%)"]
+
+
+def test_seeds_are_averaged(rows):
+    two = pd.concat([rows, rows.assign(seed=1, accuracy=rows["accuracy"] + 0.5)])
+    table = after_as_many(two).set_index("split")
+    assert table.loc["mcd2", "6 layers"] == "33.0% (13%)"  # 8% and 58%
+    assert set(twice(two, two[two["layers"] == 6])["mcd2"]) == {"33.0%"}
 
 
 def test_what_was_trained_two_times_has_two_lines(rows):
