@@ -37,6 +37,25 @@ def test_rows_are_few_and_none_is_empty(widths):
     assert not fits(widths, rows - 1)
 
 
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=40))
+def test_rows_are_filled_as_said(widths):
+    """The longest first, each into the emptiest row that has a place; by looking at all of them."""
+    packing = Packing.of(widths)
+    rows = [[] for _ in packing.slots]
+    for one in sorted(range(len(widths)), key=lambda n: -widths[n]):
+        free = [row for row in rows if len(row) < BESIDE]
+        min(free, key=lambda row: sum(widths[n] for n in row)).append(one)
+    found = zip(packing.slots.tolist(), rows, strict=True)
+    assert [slots[: len(row)] for slots, row in found] == rows
+
+
+def test_large_batches_are_laid_out_too():
+    widths = [5 + 7 * n % 45 for n in range(4_000)]
+    packing = Packing.of(widths)
+    assert int(packing.filled.sum()) == sum(widths)
+    assert not fits(widths, len(packing.slots) - 1)
+
+
 def fits(widths, count):
     used, held = [0] * count, [0] * count
     for one in sorted(widths, reverse=True):

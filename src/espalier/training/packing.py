@@ -6,6 +6,7 @@ step cannot have another shape each time.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -41,8 +42,8 @@ class Packing:
         >>> Packing.of([3, 9, 5]).parts.tolist()
         [[0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1, 1, 2]]
         """
-        size, fewest = max(widths), -(-len(widths) // BESIDE)
-        tries = (_spread(widths, count, size) for count in range(fewest, len(widths) + 1))
+        size = max(widths)
+        tries = (_spread(widths, count, size) for count in range(_fewest(widths), len(widths) + 1))
         rows = next(found for found in tries if found is not None)
         beside, cells = max(map(len, rows)), (len(rows), size)
         slots, parts = torch.zeros(len(rows), beside).long(), torch.full(cells, beside)
@@ -72,15 +73,22 @@ class Packing:
         return self.parts < self.beside
 
 
+def _fewest(widths: Sequence[int]) -> int:
+    """Fewer rows cannot be: by sequences, by cells, and by those that share a row with no like."""
+    size = max(widths)
+    halves = sum(2 * width > size for width in widths)
+    return max(-(-len(widths) // BESIDE), -(-sum(widths) // size), halves)
+
+
 def _spread(widths: Sequence[int], count: int, size: int) -> list[list[int]] | None:
     """So many rows with all sequences in them, or None if one finds no place."""
     rows: list[list[int]] = [[] for _ in range(count)]
-    used = [0] * count
+    free = [(0, row) for row in range(count)]  # cells used; a heap, the emptiest first
     for one in sorted(range(len(widths)), key=lambda n: -widths[n]):
-        free = [row for row in range(count) if len(rows[row]) < BESIDE]
-        emptiest = min(free, key=lambda row: used[row], default=None)
-        if emptiest is None or used[emptiest] + widths[one] > size:
+        if not free or free[0][0] + widths[one] > size:
             return None
+        used, emptiest = heapq.heappop(free)
         rows[emptiest].append(one)
-        used[emptiest] += widths[one]
+        if len(rows[emptiest]) < BESIDE:
+            heapq.heappush(free, (used + widths[one], emptiest))
     return rows
