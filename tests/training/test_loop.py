@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from espalier.errors import FileError
 from espalier.nets.files import checkpoints, load_language_model, read_tensors
 from espalier.nets.lstm import language_model
 from espalier.training.alone import Alone
@@ -176,6 +177,38 @@ def test_a_column_that_came_later_is_kept(tmp_path):
         {"step": 1, "loss": 2.0, "told_end": None},
         {"step": 2, "loss": 1.0, "told_end": 0.5},
     ]
+
+
+@pytest.mark.parametrize("left", [0, 100])
+def test_a_lost_checkpoint_of_the_resume_point_is_kept_again(tmp_path, left):
+    folder = RunFolder.create(tmp_path)
+    rows = train(learner_of("ensemble"), Plan(2), folder=folder)
+    file = tmp_path / "epoch-2.safetensors"
+    weights, said = read_tensors(file)
+    whole = file.read_bytes()
+    file.unlink()  # not overwritten: the weights that were read may still lie in it
+    if left:
+        file.write_bytes(whole[:left])
+    assert train(learner_of("ensemble"), Plan(2), folder=folder) == rows
+    again, said_again = read_tensors(file)
+    assert said_again == said
+    assert all(torch.equal(again[name], tensor) for name, tensor in weights.items())
+    before = file.stat().st_mtime_ns
+    train(learner_of("ensemble"), Plan(2), folder=folder)
+    assert file.stat().st_mtime_ns == before
+
+
+def test_damaged_measures_are_told_by_their_file(tmp_path):
+    folder = RunFolder.create(tmp_path)
+    rows = train(learner_of("ensemble"), Plan(2), folder=folder)
+    (file,) = folder.tidy()
+    file.write_bytes(file.read_bytes()[:100])
+    for ask in (folder.rows, lambda: train(learner_of("ensemble"), Plan(3), folder=folder)):
+        with pytest.raises(FileError, match=r"metrics.parquet is damaged .*; remove it to go on"):
+            ask()
+    file.unlink()
+    whole = train(learner_of("ensemble"), Plan(3))
+    assert train(learner_of("ensemble"), Plan(3), folder=folder) == whole[len(rows) :]
 
 
 def test_a_run_off_the_main_thread_needs_no_signals():

@@ -49,7 +49,8 @@ def read_last(folder: RunFolder, measures: int) -> Kept:
     file = folder.path / f"epoch-{measures}.safetensors"
     if not file.is_file():
         raise FileError(
-            f"there is no file {file}, the last checkpoint of the run; copy it there or train anew"
+            f"there is no file {file}, the last checkpoint of the run; copy it there, or give the "
+            f"command that trained it again: it is written from the point to resume from"
         )
     tensors, metadata = read_tensors(file)
     return Kept(tuple(folder.rows()), tensors, metadata)

@@ -65,12 +65,7 @@ class RunFolder:
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
         if lines.exists():
             return [_row(lines, n, text) for n, text in enumerate(_whole_lines(lines), start=1)]
-        if parquet.exists():
-            import pyarrow.parquet
-
-            found: list[Row] = pyarrow.parquet.read_table(parquet).to_pylist()
-            return found
-        return []
+        return _read_parquet(parquet) if parquet.exists() else []
 
     def write_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
         """Replace a table's lines."""
@@ -125,6 +120,16 @@ class RunFolder:
         except SafetensorError as error:
             raise FileError(f"{file} is damaged ({error}); remove it to begin anew") from error
 
+    def has_checkpoint(self, name: str) -> bool:
+        """Whether weights are kept under a name, in a file that can be read."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self.path / f"{name}.safetensors", "pt"):
+                return True
+        except (OSError, SafetensorError):
+            return False
+
     def save_checkpoint(self, name: str, snapshot: Snapshot) -> Path:
         """Keep weights under a name such as `epoch-3`."""
         return self._save(f"{name}.safetensors", snapshot)
@@ -143,6 +148,19 @@ def _whole_lines(file: Path) -> list[str]:
     text = file.read_text(encoding="utf-8")
     whole = text[: text.rfind("\n") + 1]
     return [line for line in whole.split("\n") if line]
+
+
+def _read_parquet(file: Path) -> list[Row]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        found: list[Row] = pyarrow.parquet.read_table(file).to_pylist()
+    except (OSError, pyarrow.ArrowException) as error:
+        raise FileError(
+            f"{file} is damaged ({error}); remove it to go on without the measures in it"
+        ) from error
+    return found
 
 
 def _row(file: Path, number: int, line: str) -> Row:

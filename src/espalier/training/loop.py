@@ -52,6 +52,7 @@ def train(
     """
     rows = _resume(learner, folder)
     kept = _kept_steps(learner, plan)
+    _mend(learner, folder, rows, kept)
     total = plan.epochs * learner.steps_per_epoch
     ends = {epoch * learner.steps_per_epoch for epoch in range(1, plan.epochs + 1)}
     pace = _Pace(learner, plan, total=total, report=report, folder=folder)
@@ -111,10 +112,23 @@ def _keep(learner: Learner, folder: RunFolder | None, rows: list[Row], *, checkp
         return
     folder.append_rows(rows)
     if checkpoint:
-        name = checkpoint_name(learner.step, learner.steps_per_epoch)
-        weights = learner.snapshot()
-        measured = {"step": str(learner.step), "metrics": json.dumps(rows)}
-        folder.save_checkpoint(name, Snapshot(weights.tensors, weights.metadata | measured))
+        _save_checkpoint(learner, folder, rows)
+
+
+def _mend(learner: Learner, folder: RunFolder | None, rows: list[Row], kept: set[int]) -> None:
+    """Keep the weights of the point resumed from again, where their file was lost or cut short."""
+    if folder is None or learner.step == 0 or learner.step not in kept:
+        return
+    if not folder.has_checkpoint(checkpoint_name(learner.step, learner.steps_per_epoch)):
+        measured = [row for row in rows if row["step"] == learner.step]
+        _save_checkpoint(learner, folder, measured)
+
+
+def _save_checkpoint(learner: Learner, folder: RunFolder, rows: list[Row]) -> None:
+    name = checkpoint_name(learner.step, learner.steps_per_epoch)
+    weights = learner.snapshot()
+    measured = {"step": str(learner.step), "metrics": json.dumps(rows)}
+    folder.save_checkpoint(name, Snapshot(weights.tensors, weights.metadata | measured))
 
 
 def _saved_message(learner: Learner, total: int, folder: RunFolder | None) -> str:
