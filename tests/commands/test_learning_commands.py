@@ -176,3 +176,38 @@ def test_ctrl_c_from_the_shell(tmp_path):
 def test_the_verbs_load_without_torch():
     code = "import sys, espalier.cli; assert 'torch' not in sys.modules, 'torch was imported'"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def parity_words(out, *settings, steps="10"):
+    words = ["train", "parity", "--layers", "1", "--length", "3", "--steps", steps]
+    return [*words, *with_settings(*TINY, "train.per_count=8", *settings), "--out", str(out)]
+
+
+def test_tests_are_as_long_as_they_are_set(app, tmp_path):
+    app(*parity_words(tmp_path / "implied"))
+    app(*parity_words(tmp_path / "set", "test.longest=9"))
+    longest = [
+        RunFolder(tmp_path / name).manifest()["config"]["test"]["longest"]
+        for name in ("implied", "set")
+    ]
+    assert longest == [6, 9]
+
+
+def test_a_loss_that_is_no_number_is_told(app, tmp_path, capsys):
+    app(*parity_words(tmp_path / "wild", "recipe.learning_rate=1e38"))
+    shown, told = capsys.readouterr()
+    assert "nan" in shown
+    assert "1 of 1 have a loss that is no number" in told
+    app(*parity_words(tmp_path / "tame"))
+    assert "no number" not in capsys.readouterr().err
+
+
+def test_a_bar_is_where_lines_are_and_results_stay_alone(app, tmp_path, capsys, monkeypatch):
+    app(*parity_words(tmp_path / "lines"))
+    plain, lines = capsys.readouterr()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    app(*parity_words(tmp_path / "bar"))
+    shown, bar = capsys.readouterr()
+    assert shown == plain
+    assert "step 10/10" in lines
+    assert "step 10/10" in bar

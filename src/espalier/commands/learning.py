@@ -6,6 +6,7 @@ Thin, and torch is imported when it is needed. A run goes on when the same comma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -129,7 +130,7 @@ def train_parity(
     shared: Shared = None,
     positions: Positions = None,
     length: Annotated[
-        int | None, Parameter(help="Most bits in training; tests have up to twice as many.")
+        int | None, Parameter(help="Most bits in training; test.longest is twice that if not set.")
     ] = None,
     steps: Steps = None,
     seeds: Members = None,
@@ -143,11 +144,11 @@ def train_parity(
 
     flags = _shape(layers, shared, positions) | {
         "train.longest": length,
-        "test.longest": None if length is None else 2 * length,
         "recipe.steps": steps,
         "seeds": seeds,
     }
-    run = configured(ParityRun(), config, settings, flags)
+    implied = {} if length is None else {"test.longest": 2 * length}
+    run = configured(ParityRun(), config, settings, flags, implied=implied)
     _warn_of_slow_products(run.recipe.precision, device)
     with reporting() as report:
         rows = train(run, out=out, device=device, report=report)
@@ -255,3 +256,9 @@ def _show(rows: Sequence[Row], shares: Sequence[float] | None = None) -> None:
         [f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in shown
     ]
     show_table(list(shown[0]), cells)
+    lost = sum(not isfinite(float(row["train_loss"])) for row in shown)
+    if lost:
+        say(
+            f"{lost} of {len(shown)} have a loss that is no number: training went astray; "
+            f"begin anew with a smaller recipe.learning_rate"
+        )

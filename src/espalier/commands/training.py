@@ -179,13 +179,20 @@ def branching(
     say(f"text.txt and treebank.conllu are in {out}")
 
 
-def configured(default: Any, config: Path | None, words: list[str] | None, flags: Any) -> Any:
-    """The settings that hold: defaults, then the file, then --set, then flags."""
+def configured(
+    default: Any,
+    config: Path | None,
+    words: list[str] | None,
+    flags: dict[str, Any],
+    *,
+    implied: dict[str, Any] | None = None,
+) -> Any:
+    """The settings that hold: defaults, what flags imply, the file, then --set, then flags."""
     from espalier.training.configs import flatten, override, parse_words, read_toml
 
     from_file = flatten(read_toml(config)) if config is not None else {}
     given = {name: value for name, value in flags.items() if value is not None}
-    return override(default, from_file | parse_words(words or []) | given)
+    return override(default, (implied or {}) | from_file | parse_words(words or []) | given)
 
 
 @contextmanager
@@ -207,23 +214,21 @@ def reporting() -> Iterator[Report]:
 
 @contextmanager
 def _bar() -> Iterator[Callable[[Any], None]]:
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from espalier.training.progress import Moment, averages
+    from espalier.training.progress import Moment, describe
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns) as progress:
+    with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("training", total=None)
 
         def report(moment: Moment) -> None:
             pace = moment.taken / moment.seconds if moment.seconds else 0.0
-            epoch = moment.step / moment.steps_per_epoch
-            text = f"epoch {epoch:.2f}  {pace:.1f} steps/s"
+            text = f"step {moment.step:,}/{moment.total:,}  {pace:.1f} steps/s"
             progress.update(task, completed=moment.step, total=moment.total, description=text)
             if moment.rows:
-                found = averages(moment.rows).items()
-                measures = "  ".join(f"{name} {value:.4g}" for name, value in found)
-                progress.console.print(f"epoch {epoch:.2f}  {measures}")
+                progress.console.print(describe(moment), highlight=False)
 
         yield report
 
