@@ -99,7 +99,7 @@ def _draw(panel: Any, table: pandas.DataFrame, facets: Facets) -> None:
         some = table[table[facets.line] == value].sort_values(facets.x)
         x = some[facets.x].to_numpy()
         style = {"color": look.color, "ls": look.dash, "lw": 1.5, "marker": look.marker}
-        every = max(1, len(x) // 8)
+        every = len(x) // 8 | 1  # odd: a curve that swings is marked above and below
         panel.plot(x, some["mean"], ms=3.5, markevery=every, label=look.name or str(value), **style)
         panel.fill_between(x, some["low"], some["high"], color=look.color, alpha=0.18, lw=0)
     panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
