@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 
 from espalier.errors import (
@@ -6,6 +8,8 @@ from espalier.errors import (
     FileError,
     ProgramError,
     UndefinedError,
+    check_whole,
+    is_number,
     nearest,
 )
 
@@ -23,6 +27,25 @@ def test_errors_are_one_family_and_also_what_python_calls_them(error, parents):
     assert all(issubclass(error, parent) for parent in parents)
     with pytest.raises(EspalierError, match="the culprit"):
         raise error("the culprit")
+
+
+def test_whole_numbers_are_told_from_others():
+    sizes = SimpleNamespace(width=3, depth=0, height=2.0, flag=True)
+    check_whole(sizes, ["width"], error=FileError)
+    check_whole(sizes, ["width", "depth"], least=0, error=FileError)
+    with pytest.raises(FileError, match="depth is 0; it must be at least 1"):
+        check_whole(sizes, ["width", "depth"], error=FileError)
+    with pytest.raises(ProgramError, match=r"height is 2.0, a float; a whole number is expected"):
+        check_whole(sizes, ["height"], error=ProgramError)
+    with pytest.raises(ProgramError, match="flag is True, a bool"):
+        check_whole(sizes, ["flag"], error=ProgramError)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", None, [1.0]], ids=repr)
+def test_what_is_no_finite_number(value):
+    assert not is_number(value)
+    assert is_number(1)
+    assert is_number(-0.5)
 
 
 def test_the_nearest_name_is_suggested():

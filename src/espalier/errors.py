@@ -6,6 +6,7 @@ Everything that espalier refuses on purpose is an `EspalierError`; anything else
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 
 
@@ -39,6 +40,24 @@ class ConfigError(EspalierError, ValueError):
 
 class FileError(EspalierError, OSError):
     """A file is missing, or does not hold what it should."""
+
+
+def check_whole(
+    settings: object, names: Iterable[str], *, least: int = 1, error: type[EspalierError]
+) -> None:
+    """Refuse fields that are not whole numbers, or less than they can be."""
+    for name in names:
+        value = getattr(settings, name)
+        if type(value) is not int:
+            found = type(value).__name__
+            raise error(f"{name} is {value!r}, a {found}; a whole number is expected")
+        if value < least:
+            raise error(f"{name} is {value}; it must be at least {least}")
+
+
+def is_number(value: object) -> bool:
+    """Whether something is a finite number."""
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

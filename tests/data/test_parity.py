@@ -74,7 +74,9 @@ def test_what_the_papers_programs_need_of_them():
     ("settings", "says"),
     [
         ({"each": 0}, "per_count is 0; it must be at least 1"),
-        ({"shortest": -1}, "found -1 to 20"),
+        ({"each": 2.5}, "per_count is 2.5, a float; a whole number is expected"),
+        ({"seed": -1}, "seed is -1; it must be at least 0"),
+        ({"shortest": -1}, "shortest is -1; it must be at least 0"),
         ({"shortest": 5, "train_length": 4}, "found 5 to 4"),
     ],
 )

@@ -208,8 +208,9 @@ def test_examples_are_drawn_equally_often(count, batch):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: parity_run(seeds=0), "seeds is 0; at least one model is needed"),
-        (lambda: scan_run(splits=()), "give one of each at least"),
+        (lambda: parity_run(seeds=0), "seeds is 0; it must be at least 1"),
+        (lambda: scan_run(splits=()), "splits are none; give one at least"),
+        (lambda: scan_run(seeds="a"), "seeds is 'a', a str; a whole number is expected"),
         (lambda: ScanRun(TransformerShape(22, 22)), "written by a decoder"),
         (lambda: ScanRun(TransformerShape(22, 9, decoder=True)), r"are \(22, 9\); SCAN has 22 sym"),
         (
@@ -218,7 +219,7 @@ def test_examples_are_drawn_equally_often(count, batch):
             ),
             "longest is 8; SCAN's commands have up to 9 words",
         ),
-        (lambda: scan_run(tests=0), "tests is 0; draw one example at least"),
+        (lambda: scan_run(tests=0), "tests is 0; it must be at least 1"),
         (lambda: scan_run(splits=("mcd1", "mcd1")), "give none twice: `seeds` trains several"),
         (lambda: ParityRun(TransformerShape(2, 2)), r"need \(3, 2, False\)"),
         (

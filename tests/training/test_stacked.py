@@ -1,3 +1,4 @@
+import math
 import os
 import signal
 
@@ -70,7 +71,10 @@ def test_a_state_of_other_models_is_refused(tmp_path):
     [
         ({"steps": 0}, "steps is 0; it must be at least 1"),
         ({"steps": 10, "measures": 3}, "10 steps are not divided evenly by 3 measures"),
-        ({"learning_rate": 0.0}, "learning_rate is 0.0; it must be above 0"),
+        ({"batch": 8.5}, "batch is 8.5, a float; a whole number is expected"),
+        ({"learning_rate": math.inf}, "learning_rate is inf; use a number above 0"),
+        ({"learning_rate": "a"}, "learning_rate is 'a'; use a number above 0"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0; use a number above 0"),
         ({"optimiser": "adm"}, "optimiser is 'adm'; did you mean 'adam'"),
         ({"precision": "half"}, "precision is 'half'; known: 'bfloat16', 'float32', 'tf32'"),
     ],

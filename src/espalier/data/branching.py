@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from espalier.data.treebank import ROOT, Parsed, Treebank
-from espalier.errors import DataError, FileError, nearest
+from espalier.errors import DataError, FileError, check_whole, nearest
 from espalier.storage import write_text
 
 Order = Literal["left", "right"]
@@ -40,9 +40,7 @@ class BranchingConfig:
             raise DataError(
                 f"there is no order {self.order!r}; {nearest(self.order, get_args(Order))}"
             )
-        for name in ("words", "governed", "depth", "sentences", "tests"):
-            if getattr(self, name) < 1:
-                raise DataError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_whole(self, ("words", "governed", "depth", "sentences", "tests"), error=DataError)
         if self.governed > self.words:
             raise DataError(f"a word cannot govern {self.governed} of {self.words} words")
 

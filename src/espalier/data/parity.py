@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from espalier.errors import DataError
+from espalier.errors import DataError, check_whole
 
 START, PAD = 2, 0
 
@@ -34,10 +34,9 @@ class ParityConfig:
     shortest: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("longest", "per_count"):
-            if getattr(self, name) < 1:
-                raise DataError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if not 0 <= self.shortest <= self.longest:
+        check_whole(self, ("longest", "per_count"), error=DataError)
+        check_whole(self, ("seed", "shortest"), least=0, error=DataError)
+        if self.shortest > self.longest:
             raise DataError(
                 f"lengths run from shortest to longest; found {self.shortest} to {self.longest}"
             )
@@ -121,7 +120,8 @@ def parity_split(
     seed: int = 0,
 ) -> ParitySplit:
     """The paper's two sets: strings of up to 20 and up to 40 bits, `each` for a count of ones."""
+    asked = ParityConfig(train_length, each, seed, shortest)
     return ParitySplit(
-        parity_set(ParityConfig(train_length, each, 2 * seed, shortest)),
-        parity_set(ParityConfig(test_length, each, 2 * seed + 1, shortest)),
+        parity_set(replace(asked, seed=2 * seed)),
+        parity_set(replace(asked, seed=2 * seed + 1, longest=test_length)),
     )

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
-from espalier.errors import DataError
+from espalier.errors import DataError, check_whole
 
 Setting = Literal["familiar", "unfamiliar"]
 Array = np.ndarray
@@ -202,9 +202,8 @@ def _examples(config: ScaffoldConfig, phrases: Array, rng: np.random.Generator) 
 def _refuse_impossible(config: ScaffoldConfig) -> None:
     if config.setting not in ("familiar", "unfamiliar"):
         raise DataError(f"setting is {config.setting!r}; use 'familiar' or 'unfamiliar'")
-    for name in ("length", "tokens", "vocabulary", "rules", "scaffolds", "tests"):
-        if getattr(config, name) < 1:
-            raise DataError(f"{name} is {getattr(config, name)}; it must be at least 1")
+    sizes = ("length", "tokens", "vocabulary", "rules", "scaffolds", "tests")
+    check_whole(config, sizes, error=DataError)
     if config.copies < 0:
         raise DataError(f"copies is {config.copies}; it cannot be negative")
     k, n, copies = config.length, config.rules, config.placed_copies

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.compiler import CompiledModel, compile_program
-from espalier.errors import ConfigError, ModelError
+from espalier.errors import ConfigError, ModelError, check_whole, is_number
 from espalier.interpreter.interpret import interpret_many
 from espalier.language import Program
 from espalier.language.records import program_hash
@@ -55,11 +54,9 @@ class TraceSettings:
     )
 
     def __post_init__(self) -> None:
-        for name in ("hidden_layers", "hidden"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if not 0 <= self.noise < math.inf:
-            raise ConfigError(f"noise is {self.noise}; a standard deviation is 0 or more")
+        check_whole(self, ("hidden_layers", "hidden"), error=ConfigError)
+        if not is_number(self.noise) or self.noise < 0:
+            raise ConfigError(f"noise is {self.noise!r}; a standard deviation is 0 or more")
 
 
 class TraceTrained(CompiledModel):

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from espalier.errors import ModelError
+from espalier.errors import ModelError, check_whole
 from espalier.nets.vocabulary import Vocabulary
 
 State = tuple[Float[Tensor, "L B H"], Float[Tensor, "L B H"]]
@@ -35,9 +35,7 @@ class Shape:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("vocabulary_size", "hidden", "layers", "width"):
-            if getattr(self, name) < 1:
-                raise ModelError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_whole(self, ("vocabulary_size", "hidden", "layers", "width"), error=ModelError)
         if not 0.0 <= self.dropout < 1.0:
             raise ModelError(f"dropout is {self.dropout}; it must be at least 0 and below 1")
         if self.tied and self.width != self.hidden:

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from espalier.errors import ModelError
+from espalier.errors import ModelError, check_whole, is_number
 from espalier.nets.biases import BUCKETS, decoder_bias, encoder_bias, mask_across, one_hot
 from espalier.nets.sublayers import (
     Stream,
@@ -58,13 +58,13 @@ class TransformerShape:
     first_biases: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("vocabulary", "outputs", "width", "hidden", "heads", "head_width", "layers"):
-            if getattr(self, name) < 1:
-                raise ModelError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        sizes = ("vocabulary", "outputs", "width", "hidden", "heads", "head_width", "layers")
+        check_whole(self, sizes, error=ModelError)
         if self.positions not in ("relative", "absolute"):
             raise ModelError(f"positions are {self.positions!r}; use 'relative' or 'absolute'")
-        if self.first_biases is not None and not 0 <= self.first_biases < math.inf:
-            raise ModelError(f"first_biases is {self.first_biases}; a spread is 0 or more")
+        spread = self.first_biases
+        if spread is not None and (not is_number(spread) or spread < 0):
+            raise ModelError(f"first_biases is {spread!r}; a spread is 0 or more")
 
     @property
     def own_layers(self) -> int:

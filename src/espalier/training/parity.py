@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.data.parity import ParityConfig, ParitySet, parity_set
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, check_whole
 from espalier.nets.noise import Dice
 from espalier.nets.transformer import (
     TransformerShape,
@@ -51,8 +51,7 @@ class ParityRun:
     seeds: int = 1
 
     def __post_init__(self) -> None:
-        if self.seeds < 1:
-            raise ConfigError(f"seeds is {self.seeds}; at least one model is needed")
+        check_whole(self, ("seeds",), error=ConfigError)
         told = (self.shape.vocabulary, self.shape.outputs, self.shape.decoder)
         if told != (TOKENS, 2, False):
             raise ConfigError(

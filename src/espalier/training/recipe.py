@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, check_whole, is_number
 
 Precision = Literal["float32", "tf32"]
 
@@ -32,16 +32,15 @@ class Recipe:
     precision: Precision = "tf32"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "window"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_whole(self, ("epochs", "batch", "window"), error=ConfigError)
         if not 0 <= self.settle < self.epochs:
             raise ConfigError(
                 f"settle is {self.settle}; it counts the last epochs, fewer than {self.epochs}"
             )
-        for name in ("learning_rate", "clip"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")
+        if not is_number(self.learning_rate) or self.learning_rate <= 0:
+            raise ConfigError(f"learning_rate is {self.learning_rate!r}; use a number above 0")
+        if not self.clip > 0:  # infinite: gradients stay as they are
+            raise ConfigError(f"clip is {self.clip}; it must be above 0")
         if self.anneal < 1:
             raise ConfigError(
                 f"anneal is {self.anneal}; it divides the learning rate, so use 1 (never) or more"

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from espalier.errors import ConfigError, FileError, nearest
+from espalier.errors import ConfigError, FileError, check_whole, is_number, nearest
 from espalier.nets.noise import Dice
 from espalier.training.devices import precise
 from espalier.training.graphs import Step, captured
@@ -42,11 +42,9 @@ class StepRecipe:
     precision: StepPrecision = "tf32"
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "measures"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if not self.learning_rate > 0:
-            raise ConfigError(f"learning_rate is {self.learning_rate}; it must be above 0")
+        check_whole(self, ("steps", "batch", "measures"), error=ConfigError)
+        if not is_number(self.learning_rate) or self.learning_rate <= 0:
+            raise ConfigError(f"learning_rate is {self.learning_rate!r}; use a number above 0")
         if self.steps % self.measures:
             raise ConfigError(
                 f"{self.steps} steps are not divided evenly by {self.measures} measures; "

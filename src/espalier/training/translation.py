@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, check_whole
 from espalier.nets.noise import Dice
 from espalier.nets.sublayers import through
 from espalier.nets.transformer import (
@@ -84,10 +84,9 @@ class ScanRun:
     tests: int | None = None
 
     def __post_init__(self) -> None:
-        if self.seeds < 1 or not self.splits:
-            raise ConfigError(
-                f"seeds is {self.seeds} and splits are {self.splits}; give one of each at least"
-            )
+        check_whole(self, ("seeds",), error=ConfigError)
+        if not self.splits:
+            raise ConfigError("splits are none; give one at least")
         if len(set(self.splits)) < len(self.splits):
             raise ConfigError(f"splits are {self.splits}; give none twice: `seeds` trains several")
         if not self.shape.decoder:
@@ -101,8 +100,8 @@ class ScanRun:
             raise ConfigError(
                 f"shape.longest is {self.shape.longest}; SCAN's commands have up to {LONGEST} words"
             )
-        if self.tests is not None and self.tests < 1:
-            raise ConfigError(f"tests is {self.tests}; draw one example at least, or none for all")
+        if self.tests is not None:
+            check_whole(self, ("tests",), error=ConfigError)
 
     def to_dict(self) -> dict[str, Any]:
         """Every setting, nested as it is here."""
