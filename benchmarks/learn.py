@@ -122,17 +122,20 @@ def rows_of(one: Learner, shelf: Shelf) -> list:
 
 
 class deadline:  # noqa: N801
-    """Ctrl-C, sent to ourselves when the seconds are over."""
+    """Ctrl-C, sent to ourselves when the seconds are over, and heard also in the background."""
 
     def __init__(self, seconds: float) -> None:
         self.timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
 
     def __enter__(self) -> None:
+        # What a shell starts in the background ignores Ctrl-C from birth.
+        self.before = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.timer.daemon = True
         self.timer.start()
 
     def __exit__(self, *_: object) -> None:
         self.timer.cancel()
+        signal.signal(signal.SIGINT, self.before)
 
 
 def check(args: argparse.Namespace) -> None:

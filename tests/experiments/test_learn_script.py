@@ -1,10 +1,13 @@
 """The script for an accelerator: the experiments' rows without pandas, in calls of limited time."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pandas as pd
+import pytest
 import torch
 from benchmarks import attention, kernels, learn, learning
 from benchmarks.parity_page import trained
@@ -46,6 +49,16 @@ def test_it_stops_when_time_is_up_and_goes_on(tmp_path, capsys):
     assert rows.groupby(["sharing", "positions", "seed"]).ngroups == 8
     curves = pd.read_json(tmp_path / "out/curves.jsonl", lines=True)
     assert curves.groupby(["learner", "seed"])["step"].agg(list).tolist() == [[10, 20]] * 8
+
+
+def test_time_is_up_also_where_ctrl_c_is_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt), learn.deadline(0.01):
+            time.sleep(60)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_biases_may_begin_elsewhere_and_are_told_apart(tmp_path):

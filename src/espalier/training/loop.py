@@ -73,8 +73,8 @@ def train(
                 also({"step": stop, "epoch": stop / learner.steps_per_epoch})
             pace.save_if_due(last=stop == total or learner.finished)
             pace.tell(new)
-        if interrupted.is_set():  # in the last stretch: this run is whole, others may follow
-            raise Interrupted(_saved_message(learner, total, folder))
+    if interrupted.is_set():  # in the last stretch: this run is whole, others may follow
+        raise Interrupted(_saved_message(learner, total, folder))
     return rows
 
 
