@@ -20,10 +20,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks.harness import best_of
 from espalier.errors import EspalierError, ModelError
+from espalier.files import write_text
 from espalier.nets.fusion import fused
-from espalier.nets.short_attention import is_short, short_attention
-from espalier.nets.sublayers import in_full, on_cuda
-from espalier.storage import write_text
+from espalier.nets.transformer.short_attention import is_short, short_attention
+from espalier.nets.transformer.sublayers import in_full, on_cuda
 from espalier.training.devices import choose_device
 from espalier.training.graphs import captured
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from espalier.evaluation import resident_bytes
-from espalier.storage import write_text
+from espalier.files import write_text
+from espalier.programs import resident_bytes
 from espalier.version import __version__
 
 RESULTS = Path(__file__).parent / "results"

@@ -48,8 +48,8 @@ from espalier.experiments.learners import (
 )
 from espalier.experiments.shelf import Shelf
 from espalier.experiments.strings import read_cells, transformer_cells
+from espalier.files import write_text
 from espalier.learnability.supervision import TraceSettings
-from espalier.storage import write_text
 from espalier.training import progress
 from espalier.training.devices import choose_device
 from espalier.training.parity import ParityRun, parity_learner

@@ -25,7 +25,7 @@ from espalier.learnability.lessons import lessons
 from espalier.learnability.readable import ReadingTask, shape_for
 from espalier.learnability.readings import readings
 from espalier.learnability.supervision import trace_learner
-from espalier.nets.transformer import TransformerShape, random_transformers
+from espalier.nets.transformer.model import TransformerShape, random_transformers
 from espalier.training.parity import ParityRun, parity_learner
 from espalier.training.stacked import StackedLearner, Team
 from espalier.training.translation import ScanRun, TranslationTask, scan_learner

@@ -27,8 +27,8 @@ from benchmarks.scan_page import (
 from benchmarks.unpack import markdown
 from espalier import experiments
 from espalier.experiments.alta_figure_4 import PROGRAMS
+from espalier.files import write_text
 from espalier.plots import save_figure
-from espalier.storage import write_text
 
 # Shares of right answers in the ALTA paper's Table 2: up to 20 bits, more bits, more ones.
 TABLE_2 = {

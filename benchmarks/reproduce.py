@@ -22,7 +22,7 @@ from espalier.experiments import load
 from espalier.experiments.models import models_in
 from espalier.experiments.reproduction import asked_for, data_read, describe
 from espalier.experiments.shelf import Shelf
-from espalier.storage import write_text
+from espalier.files import write_text
 from espalier.training.progress import Lines
 
 # The earlier paper's figures are drawn from the same rows, and the claims decided by them.

@@ -23,8 +23,8 @@ from benchmarks.unpack import markdown
 from espalier import experiments
 from espalier.data import ScaffoldConfig
 from espalier.experiments import scaffold_claims
+from espalier.files import write_frame, write_text
 from espalier.plots import save_figure
-from espalier.storage import write_frame, write_text
 
 DOCS = Path(__file__).parent.parent / "docs"
 DOMAINS = {"in_domain": "scaffolds of training", "out_of_domain": "random scaffolds"}

@@ -26,8 +26,8 @@ import espalier as es
 from benchmarks.harness import RESULTS, machine, report
 from espalier import zoo
 from espalier.data.scan import generate_examples, scan_split
-from espalier.evaluation import Case, Compiled, Engine, Interpreter, evaluate
-from espalier.storage import write_text
+from espalier.files import write_text
+from espalier.programs import Case, Compiled, Engine, Interpreter, evaluate
 
 SIZE = 1024
 WHOLE = 20_910

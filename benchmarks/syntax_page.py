@@ -19,8 +19,8 @@ from espalier import experiments
 from espalier.experiments.moments import table_of
 from espalier.experiments.syntax_over_training import over_training
 from espalier.experiments.syntax_probe import label_probe
+from espalier.files import write_text
 from espalier.plots import save_figure
-from espalier.storage import write_text
 from espalier.syntax.effects import TREE
 
 DRAWN = {

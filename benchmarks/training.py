@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional
 
 from espalier.data import ScaffoldConfig, scaffold_corpus
-from espalier.nets import language_model
+from espalier.nets.lstm import language_model
 from espalier.training import Ensemble, Member, Recipe
 from espalier.training.measures import TextLoss
 

@@ -12,8 +12,8 @@ from PIL import Image
 
 import espalier as es
 from espalier import zoo
+from espalier.files import atomic_path
 from espalier.plots import draw_trace
-from espalier.storage import atomic_path
 
 FOLDER = Path(__file__).parent / "images" / "programs"
 DPI = 110

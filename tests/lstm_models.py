@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from hypothesis import strategies as st
 
-from espalier.nets import language_model
+from espalier.nets.lstm import language_model
 
 WORDS = ["<unk>", "the", "cat", "sat", "on", "mat", "and", "dog"]
 

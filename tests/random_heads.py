@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from espalier.nets.weights import HeadWeights, RelativeBias, Sparse
+from espalier.nets.compiled.weights import HeadWeights, RelativeBias, Sparse
 
 WIDTH = 6
 

@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from espalier.nets.weights import FeedForwardWeights, HeadWeights, Weights
+from espalier.nets.compiled.weights import FeedForwardWeights, HeadWeights, Weights
 
 
 def attend(head: HeadWeights, z: Tensor, *, causal: bool = False) -> Tensor:

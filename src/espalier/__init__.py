@@ -68,18 +68,10 @@ if TYPE_CHECKING:
         ProgramError,
         UndefinedError,
     )
-    from espalier.evaluation import (
-        Evaluation,
-        evaluate,
-    )
     from espalier.experiments import (
         Reproduction,
         Shelf,
         reproduce,
-    )
-    from espalier.generation import (
-        generate,
-        generate_many,
     )
     from espalier.interpreter import (
         Trace,
@@ -114,7 +106,7 @@ if TYPE_CHECKING:
         load_trace_trained,
         train_on_traces,
     )
-    from espalier.nets import (
+    from espalier.nets.lstm import (
         LanguageModel,
         Vocabulary,
         english_model,
@@ -124,6 +116,15 @@ if TYPE_CHECKING:
     )
     from espalier.nets.transformer import (
         TransformerShape,
+    )
+    from espalier.programs import (
+        Disagreement,
+        Evaluation,
+        Verification,
+        evaluate,
+        generate,
+        generate_many,
+        verify,
     )
     from espalier.syntax import (
         attachment,
@@ -163,11 +164,6 @@ if TYPE_CHECKING:
         ScanRun,
         train_scan,
     )
-    from espalier.verification import (
-        Disagreement,
-        Verification,
-        verify,
-    )
 
 # Where each public name lives. They are imported when first used, so that a program can be
 # written and interpreted without waiting for torch.
@@ -178,14 +174,14 @@ _HOMES = {
     "ConfigError": "espalier.errors",
     "DataError": "espalier.errors",
     "Dependence": "espalier.decomposition",
-    "Disagreement": "espalier.verification",
+    "Disagreement": "espalier.programs",
     "EspalierError": "espalier.errors",
-    "Evaluation": "espalier.evaluation",
+    "Evaluation": "espalier.programs",
     "FileError": "espalier.errors",
     "Generalised": "espalier.decomposition",
     "Generation": "espalier.language",
     "InputHessian": "espalier.decomposition",
-    "LanguageModel": "espalier.nets",
+    "LanguageModel": "espalier.nets.lstm",
     "LearntParity": "espalier.training.learnt",
     "LearntScan": "espalier.training.learnt",
     "LocalOptimum": "espalier.learnability",
@@ -228,28 +224,28 @@ _HOMES = {
     "TransformerShape": "espalier.nets.transformer",
     "Treebank": "espalier.data",
     "UndefinedError": "espalier.errors",
-    "Verification": "espalier.verification",
-    "Vocabulary": "espalier.nets",
+    "Verification": "espalier.programs",
+    "Vocabulary": "espalier.nets.lstm",
     "attachment": "espalier.syntax",
     "compile_program": "espalier.compiler",
     "count_scaffolds": "espalier.data",
     "decompose": "espalier.decomposition",
     "decompose_many": "espalier.decomposition",
     "effect_of_syntax": "espalier.syntax",
-    "english_model": "espalier.nets",
+    "english_model": "espalier.nets.lstm",
     "ensemble": "espalier.training",
-    "evaluate": "espalier.evaluation",
-    "generate": "espalier.generation",
-    "generate_many": "espalier.generation",
+    "evaluate": "espalier.programs",
+    "generate": "espalier.programs",
+    "generate_many": "espalier.programs",
     "interaction_baseline": "espalier.decomposition",
     "interdependence": "espalier.decomposition",
     "interdependence_corpus": "espalier.decomposition",
     "interpret": "espalier.interpreter",
     "interpret_many": "espalier.interpreter",
-    "language_model": "espalier.nets",
+    "language_model": "espalier.nets.lstm",
     "list_runs": "espalier.training",
     "load_compiled": "espalier.compiler",
-    "load_language_model": "espalier.nets",
+    "load_language_model": "espalier.nets.lstm",
     "load_parity": "espalier.training.learnt",
     "load_readable": "espalier.learnability.readable",
     "load_scan": "espalier.training.learnt",
@@ -267,7 +263,7 @@ _HOMES = {
     "reproduce": "espalier.experiments",
     "rule_frequency_grid": "espalier.data",
     "run_sweep": "espalier.training",
-    "save_language_model": "espalier.nets",
+    "save_language_model": "espalier.nets.lstm",
     "scaffold_corpus": "espalier.data",
     "scaffold_gradients": "espalier.training",
     "scan_split": "espalier.data",
@@ -280,7 +276,7 @@ _HOMES = {
     "train_scan": "espalier.training.translation",
     "train_text": "espalier.training",
     "treebank": "espalier.data",
-    "verify": "espalier.verification",
+    "verify": "espalier.programs",
     "write_pairs": "espalier.syntax",
 }
 _ROOMS = ("experiments", "language", "plots", "rasp", "zoo")

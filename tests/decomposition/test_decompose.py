@@ -16,7 +16,7 @@ from espalier.decomposition import (
     stacked_layers,
 )
 from espalier.errors import ConfigError, DataError, ModelError
-from espalier.nets import language_model, members
+from espalier.nets.lstm import language_model, members
 from lstm_models import focused, models, random_model, sentences
 
 EXACT = [

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 import lstm_reference as reference
 from espalier.data.scaffold import Examples
 from espalier.experiments.readings import RuleReader, states_before
-from espalier.nets import members
+from espalier.nets.lstm import members
 from lstm_models import random_model
 
 CLOSE = 7

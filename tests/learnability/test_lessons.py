@@ -8,8 +8,8 @@ import espalier as es
 from espalier import zoo
 from espalier.compiler.layout import averages
 from espalier.learnability.lessons import lessons
-from espalier.nets.feedforward import Expansion
-from espalier.nets.mlp import see
+from espalier.nets.compiled.feedforward import Expansion
+from espalier.nets.compiled.mlp import see
 from strategies import Case, cases
 
 

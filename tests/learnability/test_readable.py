@@ -17,8 +17,8 @@ from espalier.learnability.readable import (
 )
 from espalier.learnability.readings import UNKNOWN, class_places, readings
 from espalier.nets.noise import Dice
-from espalier.nets.sublayers import norm
-from espalier.nets.transformer import encode, random_transformers
+from espalier.nets.transformer.model import encode, random_transformers
+from espalier.nets.transformer.sublayers import norm
 from espalier.training.stacked import StepRecipe
 from strategies import Case, cases
 

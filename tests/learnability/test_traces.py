@@ -20,7 +20,7 @@ from espalier.compiler.layout import lay_out
 from espalier.interpreter.machine import Machine
 from espalier.language import Numerical, Program
 from espalier.learnability import traces
-from espalier.nets.feedforward import FeedForward
+from espalier.nets.compiled.feedforward import FeedForward
 from strategies import Case, cases
 
 Row = tuple[str, int, int, int]

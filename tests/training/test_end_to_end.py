@@ -15,7 +15,7 @@ import espalier as es
 from espalier.data.parity import ParityConfig, parity_set
 from espalier.data.scan import Example
 from espalier.nets.noise import Dice
-from espalier.nets.transformer import TransformerShape, decode, encode, random_transformers
+from espalier.nets.transformer.model import TransformerShape, decode, encode, random_transformers
 from espalier.training import parity, translation
 from espalier.training.loop import Interrupted
 from espalier.training.optimisers import optimiser_of

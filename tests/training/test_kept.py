@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import espalier as es
-from espalier.nets.files import read_tensors
-from espalier.nets.transformer import TransformerShape
+from espalier.nets.lstm.files import read_tensors
+from espalier.nets.transformer.model import TransformerShape
 from espalier.training import Interrupted, RunFolder
 from espalier.training.progress import silence
 from espalier.training.scan_pairs import SYMBOLS

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import espalier as es
 from espalier.data.parity import ParityConfig, parity_set
 from espalier.data.scan import WORDS
-from espalier.nets.transformer import TransformerShape, decode, encode
+from espalier.nets.transformer.model import TransformerShape, decode, encode
 from espalier.training import learnt
 from espalier.training.parity import ParityRun, in_precision, train_parity
 from espalier.training.scan_pairs import END, START, SYMBOLS, Pairs, read_split, some_of

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from espalier.data import ScaffoldConfig, scaffold_corpus
 from espalier.errors import ConfigError
-from espalier.nets import language_model, load_language_model, members
+from espalier.nets.lstm import language_model, load_language_model, members
 from espalier.training import Network, Recipe, RunFolder, ScaffoldRun, ensemble, train_scaffold
 from espalier.training.gradients import gradients_at, scaffold_gradients
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from espalier.errors import ConfigError
-from espalier.nets import load_language_model
+from espalier.nets.lstm import load_language_model
 from espalier.training import RunFolder, list_runs, read_sweep, run_sweep
 from espalier.training.sweep import is_finished
 

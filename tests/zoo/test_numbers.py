@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import espalier as es
 from espalier import zoo
-from espalier.generation import ask
+from espalier.programs.generation import ask
 from espalier.zoo.numbers import add
 
 PROGRAMS = ["addition", "addition-scratchpad"]

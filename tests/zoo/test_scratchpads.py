@@ -7,8 +7,8 @@ import pytest
 
 import espalier as es
 from espalier import zoo
-from espalier.generation import ask
 from espalier.language import ByPosition
+from espalier.programs.generation import ask
 
 ADDITION, PARITY = zoo.load("addition-scratchpad"), zoo.load("parity-scratchpad")
 CORNERS = [

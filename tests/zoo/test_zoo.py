@@ -2,7 +2,7 @@ import pytest
 
 import espalier as es
 from espalier import zoo
-from espalier.generation import ask
+from espalier.programs.generation import ask
 
 ENTRIES = list(zoo.names())
 

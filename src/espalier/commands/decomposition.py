@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from espalier.data.treebank import Parsed
     from espalier.decomposition import Pairs, Parts
     from espalier.decomposition.allocations import Allocation
-    from espalier.nets import LanguageModel
+    from espalier.nets.lstm import LanguageModel
 
 Model = Annotated[
     Path | None,
@@ -134,7 +134,7 @@ def _parsed(file: Path, words: list[str]) -> Parsed:
 
 
 def _load(model: Path | None, member: str | None) -> LanguageModel:
-    from espalier.nets import load_language_model
+    from espalier.nets.lstm import load_language_model
 
     return load_language_model(model, member=member)
 

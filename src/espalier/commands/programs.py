@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import torch
 
     from espalier.compiler import CompiledModel
-    from espalier.generation import Answer
     from espalier.interpreter import Trace
+    from espalier.programs.generation import Answer
     from espalier.zoo import Entry
 
 Target = Annotated[str, Parameter(help="A zoo name, FILE.safetensors, or FILE.py:NAME.")]
@@ -52,7 +52,7 @@ def run_command(
     stop
         The token after which nothing is written.
     """
-    from espalier.generation import ask
+    from espalier.programs.generation import ask
 
     entry = with_writing(load_target(target), max_tokens, stop)
     model = _model(target, entry) if engine == "compiled" else None
@@ -180,8 +180,8 @@ def verify_command(
     size
         How large an input may be.
     """
-    from espalier.generation import ask
-    from espalier.verification import verify
+    from espalier.programs.generation import ask
+    from espalier.programs.verification import verify
 
     entry = load_target(target)
     model = _model(target, entry, dtype)

@@ -12,8 +12,8 @@ from espalier.commands.show import show_pairs, show_table
 
 if TYPE_CHECKING:
     from espalier.data.scan import ScanSplit
-    from espalier.evaluation import Engine, Evaluation, Progress
     from espalier.language import Program
+    from espalier.programs import Engine, Evaluation, Progress
     from espalier.zoo import Entry
 
 
@@ -51,7 +51,7 @@ def scan_command(
     """
     from espalier import zoo
     from espalier.data.scan import scan_split
-    from espalier.evaluation import Case, Compiled, Interpreter, evaluate
+    from espalier.programs import Case, Compiled, Interpreter, evaluate
 
     examples = scan_split(split, data=data)
     entry = zoo.load("scan")

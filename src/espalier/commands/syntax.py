@@ -53,7 +53,7 @@ def pairs_command(
     member: Member = None,
 ) -> None:
     """Every pair of words of a treebank: distances, classes, frequencies, surprisal and DI."""
-    from espalier.nets import load_language_model
+    from espalier.nets.lstm import load_language_model
     from espalier.syntax.table import write_pairs
 
     bank, loaded = _bank(treebank, sample), load_language_model(model, member=member)
@@ -75,8 +75,7 @@ def probe_command(
 
     Beside the model stand trees that need none, and the same network before its training.
     """
-    from espalier.nets import load_language_model
-    from espalier.nets.lstm import initialise
+    from espalier.nets.lstm import initialise, load_language_model
     from espalier.syntax import pair_scores, pairs_of
     from espalier.syntax.scores import SPACES
     from espalier.syntax.summary import baseline_rows, probe

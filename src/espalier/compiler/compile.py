@@ -12,7 +12,7 @@ from espalier.compiler.layout import Layout, averages, lay_out
 from espalier.compiler.model import CompiledModel
 from espalier.errors import CompileError
 from espalier.language import Categorical, Program
-from espalier.nets.weights import HaltWeights, Sparse, Weights
+from espalier.nets.compiled import HaltWeights, Sparse, Weights
 
 
 def compile_program(

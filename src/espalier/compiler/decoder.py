@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from espalier.compiler.model import CompiledModel, pad
 from espalier.language import Written
-from espalier.nets.decoder import CachedDecoder
+from espalier.nets.compiled import CachedDecoder
 
 
 class WeightsDecoder:

@@ -30,7 +30,7 @@ from espalier.language import (
     SetValued,
     Value,
 )
-from espalier.nets.weights import ExpansionWeights, Sparse
+from espalier.nets.compiled import ExpansionWeights, Sparse
 
 # K above: how many positions an average may run over, for each type of the stream.
 AVERAGED = {torch.float64: 1 << 30, torch.float32: 1 << 15, torch.bfloat16: 1 << 8}

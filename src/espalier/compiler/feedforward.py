@@ -25,7 +25,7 @@ import torch
 from espalier.compiler.expansion import expand, held_numbers
 from espalier.compiler.layout import Layout
 from espalier.language import Numerical, Rule, SetValued
-from espalier.nets.weights import FeedForwardWeights, Sparse
+from espalier.nets.compiled import FeedForwardWeights, Sparse
 
 
 @dataclass

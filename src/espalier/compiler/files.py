@@ -18,9 +18,10 @@ from torch import Tensor
 from espalier.compiler.layout import Layout, lay_out
 from espalier.compiler.model import CompiledModel
 from espalier.errors import CompileError, FileError
+from espalier.files import atomic_path
 from espalier.language.conflicts import find_conflict
 from espalier.language.records import from_record, to_record
-from espalier.nets.weights import (
+from espalier.nets.compiled import (
     ExpansionWeights,
     FeedForwardWeights,
     HaltWeights,
@@ -29,7 +30,6 @@ from espalier.nets.weights import (
     Sparse,
     Weights,
 )
-from espalier.storage import atomic_path
 
 FORMAT = "espalier-compiled"
 VERSION = 1

@@ -14,7 +14,7 @@ import torch
 
 from espalier.compiler.layout import Layout
 from espalier.language import Categorical, Head, Numerical
-from espalier.nets.weights import HeadWeights, RelativeBias, Sparse
+from espalier.nets.compiled import HeadWeights, RelativeBias, Sparse
 
 
 def default_sharpness(dtype: torch.dtype) -> float:

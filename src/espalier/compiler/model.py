@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from espalier.axes import Lengths, Logits, Tokens
 from espalier.compiler.feedforward import unit_labels
 from espalier.compiler.layout import Layout
 from espalier.errors import CompileError
 from espalier.language import Program, Run, Runs
 from espalier.language.batches import chunks
 from espalier.language.program import check_batch, check_layers
-from espalier.nets.universal import Finished, UniversalEncoder
-from espalier.nets.weights import Weights
+from espalier.nets.compiled import Finished, UniversalEncoder, Weights
+from espalier.shapes import Lengths, Logits, Tokens
 
 
 class CompiledModel(nn.Module):

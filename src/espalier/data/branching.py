@@ -16,7 +16,7 @@ import numpy as np
 
 from espalier.data.treebank import ROOT, Parsed, Treebank
 from espalier.errors import DataError, FileError, check_whole, nearest
-from espalier.storage import write_text
+from espalier.files import write_text
 
 Order = Literal["left", "right"]
 # Tags by turns, so that both classes occur.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from espalier.errors import DataError, FileError, nearest
-from espalier.storage import atomic_path
+from espalier.files import atomic_path
 
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0: not known)
 BLOCK = 1 << 16

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Int
 
 from espalier.errors import DataError, FileError
-from espalier.storage import atomic_path
+from espalier.files import atomic_path
 
 Array = np.ndarray
 ROOT = -1  # the head of a sentence's root

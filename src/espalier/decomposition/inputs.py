@@ -11,8 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from espalier.errors import DataError, ModelError
-from espalier.nets.lstm import LanguageModel, State
-from espalier.nets.vocabulary import Encoded, number_of
+from espalier.nets.lstm import Encoded, LanguageModel, State, number_of
 
 Words = str | Sequence[str | int] | Tensor
 

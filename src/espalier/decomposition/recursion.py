@@ -2,7 +2,7 @@
 
 Both sides are propagated, each by itself, so that the error of their sum is a finding and not
 true by construction. Batched over sequences and focus sets alike: a row is a sequence with a
-focus. Weights may carry a first axis of members, as `espalier.nets.members` stacks them; inputs
+focus. Weights may carry a first axis of members, as `nets.lstm.members` stacks them; inputs
 then carry it too. The fast way through all pairs of words is in `espalier.decomposition.pairs`.
 
 Axes: B rows, N steps, D input width, H units, L layers; `*M` stands for the members' axis or
@@ -49,7 +49,7 @@ def layers_of(model: LanguageModel) -> list[Layer]:
 
 
 def stacked_layers(weights: Mapping[str, Tensor]) -> list[Layer]:
-    """The layers of stacked models (`espalier.nets.members.stack`), from the first."""
+    """The layers of stacked models (`espalier.nets.lstm.members.stack`), from the first."""
     found, layer = [], 0
     while f"rnn.weight_hh_l{layer}" in weights:
         bias = weights[f"rnn.bias_ih_l{layer}"] + weights[f"rnn.bias_hh_l{layer}"]

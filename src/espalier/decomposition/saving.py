@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from espalier.errors import FileError
-from espalier.storage import FRAME_SUFFIXES, write_frame, write_text
+from espalier.files import FRAME_SUFFIXES, write_frame, write_text
 
 if TYPE_CHECKING:
     import pandas

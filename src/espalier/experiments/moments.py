@@ -11,8 +11,13 @@ from espalier.data.branching import branching_corpus
 from espalier.data.conllu import treebank
 from espalier.data.treebank import Treebank
 from espalier.experiments.languages import Language
-from espalier.nets.files import checkpoints, english_model, load_language_model
-from espalier.nets.lstm import LanguageModel, initialise
+from espalier.nets.lstm import (
+    LanguageModel,
+    checkpoints,
+    english_model,
+    initialise,
+    load_language_model,
+)
 from espalier.syntax.pairs import pairs_of
 from espalier.syntax.reading import describe_words
 from espalier.syntax.scores import pair_scores

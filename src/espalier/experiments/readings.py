@@ -20,9 +20,8 @@ from torch import Tensor
 
 from espalier.data.scaffold import Examples
 from espalier.decomposition.recursion import Layer, propagate, stacked_layers
-from espalier.nets import members
-from espalier.nets.lstm import Shape
-from espalier.nets.members import Weights
+from espalier.nets.lstm import Shape, members
+from espalier.nets.lstm.members import Weights
 from espalier.training.devices import precise
 
 State = tuple[Float[Tensor, "L E M H"], Float[Tensor, "L E M H"]]

@@ -24,7 +24,7 @@ from espalier.experiments.learners import Learner, digest_of, learners_in, name_
 from espalier.experiments.models import Models, Scale, checked, models_in
 from espalier.experiments.moments import digest
 from espalier.experiments.shelf import Shelf
-from espalier.storage import write_frame
+from espalier.files import write_frame
 from espalier.training.folder import RunFolder
 from espalier.training.loop import Interrupted
 from espalier.training.manifest import close_run, describe_run, refuse_other_config

@@ -15,9 +15,8 @@ import torch
 from espalier.data.scaffold import Examples, ScaffoldConfig, scaffold_corpus
 from espalier.errors import ConfigError
 from espalier.experiments.models import Models
-from espalier.nets.files import read_tensors
-from espalier.nets.lstm import Shape
-from espalier.nets.members import Weights
+from espalier.nets.lstm import Shape, read_tensors
+from espalier.nets.lstm.members import Weights
 from espalier.training.devices import choose_device
 from espalier.training.folder import RunFolder
 from espalier.training.learner import Row

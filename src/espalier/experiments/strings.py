@@ -20,7 +20,7 @@ from espalier.experiments.learners import ProgramName, Read, Traced, folder_of, 
 from espalier.learnability.minimal import minimal
 from espalier.learnability.readable import train_readable
 from espalier.learnability.supervision import train_on_traces
-from espalier.nets.files import read_tensors
+from espalier.nets.lstm import read_tensors
 from espalier.training.learner import Row
 from espalier.training.parity import ParityRun, in_precision, predict, train_parity
 

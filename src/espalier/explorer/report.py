@@ -23,11 +23,11 @@ from espalier import zoo
 from espalier.compiler import compile_program
 from espalier.errors import ProgramError
 from espalier.explorer.sentence import sentence_block
-from espalier.generation import Answer, ask
+from espalier.files import write_text
 from espalier.interpreter import interpret
 from espalier.plots import draw_weights
-from espalier.storage import write_text
-from espalier.verification import verify
+from espalier.programs.generation import Answer, ask
+from espalier.programs.verification import verify
 from espalier.version import __version__
 from espalier.zoo import Entry
 

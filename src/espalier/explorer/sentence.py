@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from espalier.data.treebank import ROOT, Parsed
 from espalier.decomposition import interdependence
-from espalier.nets.files import english_model
+from espalier.nets.lstm import english_model
 
 # The papers' own example, with its dependencies.
 SOCRATES = Parsed(

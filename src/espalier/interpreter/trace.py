@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from espalier.errors import ProgramError, nearest
+from espalier.files import write_frame, write_text
 from espalier.interpreter.batch import NULL, State
 from espalier.language import Numerical, Program, Rule, Value, show_value
 from espalier.language.variables import as_integer
-from espalier.storage import write_frame, write_text
 
 if TYPE_CHECKING:
     import pandas

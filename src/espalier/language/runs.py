@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from espalier.storage import write_frame
+from espalier.files import write_frame
 
 if TYPE_CHECKING:
     import pandas

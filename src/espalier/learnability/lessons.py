@@ -28,8 +28,7 @@ from espalier.learnability.assignments import (
     training_set,
 )
 from espalier.learnability.traces import Traces
-from espalier.nets.feedforward import Expansion
-from espalier.nets.mlp import see
+from espalier.nets.compiled import Expansion, see
 
 _NULL_NUMBER = -1e300  # in place of NaN, which equals nothing
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from espalier.files import write_frame
 from espalier.language import ByInput, ByPosition, Constant, Program, Rule, RuleSet
 from espalier.language.conflicts import find_conflict
 from espalier.language.validation import Initial
 from espalier.learnability.assignments import mlp_inputs, run_layers, training_set
 from espalier.learnability.constraints import DroppedConstraint, loosen
-from espalier.storage import write_frame
 
 if TYPE_CHECKING:
     import pandas

@@ -28,12 +28,12 @@ from espalier.language.program import check_batch
 from espalier.language.records import program_hash
 from espalier.learnability.keeping import read_run
 from espalier.learnability.readings import UNKNOWN, Readings, class_places, readings
-from espalier.nets.noise import Dice
-from espalier.nets.sublayers import norm
+from espalier.nets import Dice
 from espalier.nets.transformer import (
     TransformerShape,
     Weights,
     encode,
+    norm,
     random_transformers,
     read_out,
 )

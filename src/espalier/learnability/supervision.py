@@ -28,9 +28,8 @@ from espalier.learnability.assignments import training_set
 from espalier.learnability.keeping import read_run
 from espalier.learnability.lessons import Lessons, lessons
 from espalier.learnability.traces import Traces
-from espalier.nets.mlp import TrainedFeedForward, apply_mlps, random_mlps
-from espalier.nets.noise import Dice
-from espalier.nets.universal import UniversalEncoder
+from espalier.nets import Dice
+from espalier.nets.compiled import TrainedFeedForward, UniversalEncoder, apply_mlps, random_mlps
 from espalier.training.devices import choose_device
 from espalier.training.finished import Measured
 from espalier.training.kept import keep_steps

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from espalier.errors import FileError, ProgramError, nearest
+from espalier.files import atomic_path
 from espalier.interpreter.batch import Column, Ints, State
 from espalier.interpreter.trace import Sublayer
 from espalier.language import Program
 from espalier.language.records import program_hash
 from espalier.learnability.assignments import Distinct, Layer, exact_sizes, run_layers, training_set
 from espalier.learnability.trace_tables import SIDES, SUBLAYERS, Side, TraceTables, columns_of
-from espalier.storage import atomic_path
 from espalier.version import __version__
 
 if TYPE_CHECKING:

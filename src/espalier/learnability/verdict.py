@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+from espalier.files import write_frame
 from espalier.language import Atom, Rule
 from espalier.learnability.parameters import Floats, RuleParameters
-from espalier.storage import write_frame
 
 if TYPE_CHECKING:
     import pandas

@@ -1,16 +1,10 @@
-"""Torch modules that know nothing of programs: the compiled encoder's parts, and the LSTM."""
+"""Torch modules that know nothing of programs, one sub-room an architecture.
 
-from espalier.nets.files import english_model, load_language_model, save_language_model
-from espalier.nets.lstm import LanguageModel, Shape, States, language_model
-from espalier.nets.vocabulary import Vocabulary
+`compiled` is the Transformer that programs become, `transformer` the stacked Transformers that are
+trained, `lstm` the language models. What they share is here: random numbers, and fused functions.
+"""
 
-__all__ = [
-    "LanguageModel",
-    "Shape",
-    "States",
-    "Vocabulary",
-    "english_model",
-    "language_model",
-    "load_language_model",
-    "save_language_model",
-]
+from espalier.nets.fusion import fused
+from espalier.nets.noise import Dice, Noise
+
+__all__ = ["Dice", "Noise", "fused"]

@@ -16,11 +16,11 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 
 from espalier.errors import FileError, ProgramError
+from espalier.files import atomic_path
 from espalier.interpreter import Trace
 from espalier.interpreter.rendering import changed, ends, headline, title, token_names
 from espalier.language import show_value
 from espalier.language.variables import as_integer
-from espalier.storage import atomic_path
 
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 

@@ -10,8 +10,7 @@ from jaxtyping import Int
 
 from espalier.data.treebank import Treebank
 from espalier.errors import ModelError
-from espalier.nets.lstm import LanguageModel
-from espalier.nets.vocabulary import UNKNOWN, Vocabulary
+from espalier.nets.lstm import UNKNOWN, LanguageModel, Vocabulary
 from espalier.syntax.effects import Words
 
 Array = np.ndarray

@@ -24,8 +24,7 @@ from espalier.decomposition.corpus import one_thread_each
 from espalier.decomposition.factor import NOTHING, Factor
 from espalier.decomposition.native import Native
 from espalier.decomposition.plain import Hiddens
-from espalier.nets.lstm import LanguageModel
-from espalier.nets.recurrence import recur
+from espalier.nets.lstm import LanguageModel, recur
 from espalier.syntax.reading import encode_words, threads_for
 
 Array = np.ndarray

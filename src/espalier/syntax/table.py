@@ -21,8 +21,8 @@ from espalier.data.treebank import TAGS, Treebank
 from espalier.data.trees import pair_starts
 from espalier.decomposition.corpus import one_thread_each
 from espalier.errors import FileError
+from espalier.files import atomic_path
 from espalier.nets.lstm import LanguageModel
-from espalier.storage import atomic_path
 from espalier.syntax.effects import Words
 from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
 from espalier.syntax.reading import describe_words, threads_for, vocabulary_of

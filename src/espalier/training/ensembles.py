@@ -16,8 +16,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from espalier.errors import ModelError
-from espalier.nets import members
-from espalier.nets.lstm import LanguageModel
+from espalier.nets.lstm import LanguageModel, members
 from espalier.training.devices import precise
 from espalier.training.learner import Row, Snapshot
 from espalier.training.measures import Measure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from espalier.errors import FileError, ModelError
-from espalier.nets.files import read_tensors
+from espalier.nets.lstm import read_tensors
 from espalier.training.folder import RunFolder
 from espalier.training.learner import Row
 from espalier.training.progress import averages, latest

@@ -17,7 +17,7 @@ from typing import Any
 from torch import Tensor
 
 from espalier.errors import FileError
-from espalier.storage import atomic_path, onto_disk, write_text
+from espalier.files import atomic_path, onto_disk, write_text
 from espalier.training.learner import Row, Snapshot
 
 MANIFEST, RESUME = "manifest.json", "resume.safetensors"

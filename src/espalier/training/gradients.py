@@ -17,9 +17,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.data.scaffold import Examples
-from espalier.nets import members
-from espalier.nets.lstm import LanguageModel, Shape
-from espalier.nets.members import Weights
+from espalier.nets.lstm import LanguageModel, Shape, members
+from espalier.nets.lstm.members import Weights
 from espalier.training.learner import Row
 
 

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from espalier.data.batches import fold
 from espalier.data.scaffold import Examples, ScaffoldCorpus
-from espalier.nets import members
-from espalier.nets.lstm import Shape
-from espalier.nets.members import Weights
+from espalier.nets.lstm import Shape, members
+from espalier.nets.lstm.members import Weights
 
 GATES_AT_ONCE = 1 << 26  # numbers held for all members and steps of a chunk: 256 MiB
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.optim.adam import adam
 
 from espalier.errors import ConfigError, nearest
-from espalier.nets.fusion import fused
+from espalier.nets import fused
 
 OptimiserName = Literal["adam", "adafactor", "adafactor-absolute"]
 Weights = dict[str, Tensor]

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from espalier.data.parity import ParityConfig, ParitySet, parity_set
 from espalier.errors import ConfigError, check_whole
-from espalier.nets.noise import Dice
+from espalier.nets import Dice
 from espalier.nets.transformer import (
     TransformerShape,
     Weights,

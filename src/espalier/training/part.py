@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.nets import members
-from espalier.nets.members import Weights
-from espalier.nets.noise import Noise
+from espalier.nets import Noise
+from espalier.nets.lstm import members
+from espalier.nets.lstm.members import Weights
 from espalier.training.graphs import Step, captured
 from espalier.training.recipe import Recipe
 from espalier.training.tracked import Tracked, clip_scales

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.errors import ConfigError, FileError, check_whole, is_number, nearest
-from espalier.nets.noise import Dice
+from espalier.nets import Dice
 from espalier.training.devices import precise
 from espalier.training.graphs import Step, captured
 from espalier.training.learner import Row, Snapshot

@@ -11,8 +11,7 @@ import torch
 from espalier.data.batches import fold
 from espalier.data.text import TextCorpus, text_corpus
 from espalier.errors import ConfigError
-from espalier.nets.lstm import language_model
-from espalier.nets.vocabulary import Vocabulary
+from espalier.nets.lstm import Vocabulary, language_model
 from espalier.training.alone import Alone
 from espalier.training.devices import choose_device
 from espalier.training.ensembles import Ensemble, Member

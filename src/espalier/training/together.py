@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from espalier.nets.files import checkpoints, read_tensors
+from espalier.nets.lstm import checkpoints, read_tensors
 from espalier.training.folder import RunFolder
 from espalier.training.learner import Snapshot
 from espalier.training.progress import Report

@@ -24,14 +24,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from espalier.errors import ConfigError, check_whole
-from espalier.nets.noise import Dice
-from espalier.nets.sublayers import through
+from espalier.nets import Dice
 from espalier.nets.transformer import (
     TransformerShape,
     Weights,
     decode,
     encode,
     random_transformers,
+    through,
 )
 from espalier.training.devices import choose_device
 from espalier.training.kept import keep_steps

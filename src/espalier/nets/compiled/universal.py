@@ -1,0 +1,187 @@
+"""A Universal Transformer: one layer, repeated until every position says it is done.
+
+In a causal one a position that is done stays as it is, as in Dehghani et al. (2019): it may not
+depend on how long those after it take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from espalier.errors import ProgramError
+from espalier.nets.compiled.attention import SelfAttention, Settled
+from espalier.nets.compiled.feedforward import FeedForward
+from espalier.nets.compiled.sparse import SparseLinear
+from espalier.nets.compiled.weights import Weights
+from espalier.shapes import Lengths, Logits, Residual, Tokens, Valid
+
+# A sequence that has run this long without halting is watched for a state that comes back.
+WATCH_FROM = 1024
+# Finished sequences are dropped when at most this share of the batch still runs.
+SWEEP = 7 / 8
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What an encoder answers: logits, and after how many layers each sequence stopped."""
+
+    logits: Tensor  # B x N x O
+    layers: Tensor  # B
+    halted: Tensor  # B
+
+
+class UniversalEncoder(nn.Module):
+    """Embeddings, one shared layer, an unembedding, and a halting unit."""
+
+    token_embedding: Tensor
+    position_embedding: Tensor | None
+
+    def __init__(self, weights: Weights, feedforward: nn.Module | None = None) -> None:
+        super().__init__()
+        self.register_buffer("token_embedding", weights.token_embedding)
+        self.register_buffer("position_embedding", weights.position_embedding)
+        # A feed-forward module of another making may write anywhere.
+        written = _written(weights) if feedforward is None else None
+        constant = None if written is None else _constant(weights, written)
+        self.attention = SelfAttention(
+            weights.heads, written, constant=constant, causal=weights.causal
+        )
+        self.feedforward = feedforward or FeedForward(weights.feedforward)
+        self.unembedding = SparseLinear(weights.unembedding)
+        self.halt, self.longest, self.causal = weights.halt, weights.longest, weights.causal
+
+    def embed(self, tokens: Tokens, positions: Tokens | None = None) -> Residual:
+        """The residual stream before the first layer; positions count from 0 unless given."""
+        z = self.token_embedding[tokens]
+        if self.position_embedding is not None and positions is None:
+            z = z + self.position_embedding[: tokens.shape[1]]
+        elif self.position_embedding is not None:
+            z = z + self.position_embedding[positions]
+        return z
+
+    def resting(self, z: Residual, layers: int) -> Valid | None:
+        """Where a position has halted in its first `layers` layers and stays so, if any may."""
+        if not self.causal or self.halt is None or layers < 1:
+            return None
+        return z[..., self.halt.dimension] > 0.5
+
+    def done(self, z: Residual, valid: Valid) -> Tensor:
+        """For each sequence, whether all its positions have halted."""
+        if self.halt is None:
+            return torch.zeros(len(z), dtype=torch.bool, device=z.device)
+        return ((z[..., self.halt.dimension] > 0.5) | ~valid).all(-1)
+
+    def forward(
+        self, tokens: Tokens, lengths: Lengths, *, max_layers: int | None = None
+    ) -> Finished:
+        """Run every sequence until it halts, or for `max_layers`; finished ones are dropped."""
+        self.check_length(tokens.shape[1])
+        valid = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
+        z = self.embed(tokens)
+        finals, layers = z.clone(), torch.zeros_like(lengths)
+        halted = torch.zeros_like(lengths, dtype=torch.bool)
+        # Row r of z is sequence running[r], until it is done; the dead are swept out in groups.
+        running = torch.arange(len(tokens), device=tokens.device)
+        alive = torch.ones_like(halted)
+        settled, watched, index = self.attention.settle(z, valid), None, 0
+        while len(running) and index != max_layers:
+            z = self.layer_(z, valid, settled, layers=index)
+            index += 1
+            done = self.done(z, valid) & alive
+            if bool(done.any()):
+                rows = running[done]
+                finals[rows, : z.shape[1]], layers[rows], halted[rows] = z[done], index, True
+                alive = alive & ~done
+                if int(alive.sum()) <= SWEEP * len(alive):
+                    z, valid, running, settled = self._sweep(alive, z, valid, running, settled)
+                    watched, alive = None, alive[alive]
+            if max_layers is None and index >= WATCH_FROM and len(running):
+                self._refuse_endless(index, z, watched, alive, running)
+                watched = z.clone() if watched is None or index & (index - 1) == 0 else watched
+        rows = running[alive]
+        finals[rows, : z.shape[1]], layers[rows] = z[alive], index
+        return Finished(self.logits(finals), layers, halted)
+
+    def layer_(
+        self, z: Residual, valid: Valid, settled: Settled | None = None, *, layers: int = 0
+    ) -> Residual:
+        """The residual stream after one layer more than `layers`; `z` itself may be changed."""
+        resting = self.resting(z, layers)
+        if resting is None:
+            return self.update_(self.attention.add_(z, valid, settled))
+        return self.update_awake(resting, z, self.attention(z, valid, settled))
+
+    def update_awake(self, resting: Valid | None, z: Residual, attended: Residual) -> Residual:
+        """The stream after the MLP sub-layer, which is not asked where a position rests."""
+        if resting is None or not bool(resting.any()):
+            return self.update_(attended)
+        after, awake = z.clone(), ~resting
+        after[awake] = self.update_(attended[awake][None])[0]
+        return after
+
+    def update_(self, z: Residual) -> Residual:
+        """The residual stream after the MLP sub-layer; `z` itself may be changed."""
+        if isinstance(self.feedforward, FeedForward):
+            return self.feedforward.add_(z)
+        after: Tensor = self.feedforward(z)
+        return after
+
+    def logits(self, z: Residual) -> Logits:
+        """The output variable's part of the stream."""
+        found: Tensor = self.unembedding(z)
+        return found
+
+    def check_length(self, length: int) -> None:
+        """Refuse a sequence that is too long for the averages of this model."""
+        if self.longest is not None and length > self.longest:
+            raise ProgramError(
+                f"the input has {length} positions; with {self.token_embedding.dtype} a head of "
+                f"this model can tell a unanimous average from others over {self.longest} "
+                "positions at most: compile with a wider dtype"
+            )
+
+    def _refuse_endless(
+        self, index: int, z: Tensor, watched: Tensor | None, alive: Tensor, running: Tensor
+    ) -> None:
+        if watched is None:
+            return
+        again = (z == watched).flatten(1).all(-1) & alive
+        if bool(again.any()):
+            raise ProgramError(
+                f"row {int(running[again][0])} of the batch never halts: its state came back by "
+                f"layer {index}; give max_layers to stop it"
+            )
+
+    def _sweep(
+        self, alive: Tensor, z: Tensor, valid: Tensor, running: Tensor, settled: Settled
+    ) -> tuple[Tensor, Tensor, Tensor, Settled]:
+        """Only the rows that still run, without the padding that none of them needs."""
+        valid = valid[alive]
+        longest = int(valid.sum(-1).max()) if len(valid) else 0
+        kept = self.attention.keep(settled, alive, longest)
+        return z[alive][:, :longest].contiguous(), valid[:, :longest], running[alive], kept
+
+
+def hold(resting: Valid | None, before: Residual, after: Residual) -> Residual:
+    """The stream after a sub-layer, and before it where a position rests."""
+    return after if resting is None else torch.where(resting[..., None], before, after)
+
+
+def _written(weights: Weights) -> Tensor:
+    """The residual dimensions that any head or rule writes."""
+    rows = [head.output.rows for head in weights.heads]
+    written: Tensor = torch.cat([weights.feedforward.w2.rows, *rows]).unique()
+    return written
+
+
+def _constant(weights: Weights, written: Tensor) -> Tensor:
+    """The residual dimensions that hold the same number at every position of every layer."""
+    tables = [weights.token_embedding]
+    if weights.position_embedding is not None:
+        tables.append(weights.position_embedding)
+    same = torch.stack([(table == table[0]).all(0) for table in tables]).all(0)
+    same[written] = False
+    return same.nonzero().flatten()

@@ -1,0 +1,28 @@
+"""What is done with a program on both machines: verify, evaluate, generate."""
+
+from espalier.programs.engines import (
+    Compiled,
+    Engine,
+    Interpreter,
+    resident_bytes,
+)
+from espalier.programs.evaluate import Case, Progress, evaluate
+from espalier.programs.evaluation import Evaluation
+from espalier.programs.generation import generate, generate_many
+from espalier.programs.verification import Disagreement, Verification, verify
+
+__all__ = [
+    "Case",
+    "Compiled",
+    "Disagreement",
+    "Engine",
+    "Evaluation",
+    "Interpreter",
+    "Progress",
+    "Verification",
+    "evaluate",
+    "generate",
+    "generate_many",
+    "resident_bytes",
+    "verify",
+]

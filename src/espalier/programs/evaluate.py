@@ -1,0 +1,155 @@
+"""Every case answered, chunk by chunk; what was answered is on the disk before the next chunk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from espalier.errors import ConfigError, DataError
+from espalier.language import Program, Run
+from espalier.language.records import program_hash
+from espalier.programs.engines import Compiled, Engine, Interpreter, answers
+from espalier.programs.evaluation import Evaluation, Row
+from espalier.zoo import Entry
+
+if TYPE_CHECKING:
+    from espalier.training.folder import RunFolder
+
+Progress = Callable[[int, int], None]  # examples answered, examples in all
+
+
+@dataclass(frozen=True)
+class Case:
+    """An input, the answer it should get, and the size that results are grouped by."""
+
+    given: Any
+    answer: Any
+    size: int
+
+
+def evaluate(
+    entry: Entry,
+    cases: Sequence[Case],
+    *,
+    engine: Engine | None = None,
+    program: Program | None = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Answer every case with `entry`'s program, or with another `program` in its place.
+
+    With `out`, rows are kept in that folder as they come, and a run that was stopped goes on.
+    """
+    if not cases:
+        raise DataError("there is nothing to evaluate: no cases were given")
+    if entry.writing is not None:
+        raise ConfigError(
+            f"{entry.name!r} writes its answer token by token, and evaluate runs programs once; "
+            "use espalier.programs.generation.ask, or espalier verify"
+        )
+    engine = Interpreter() if engine is None else engine
+    if isinstance(engine, Compiled) and engine.device != "cpu":
+        from espalier.training.devices import choose_device
+
+        choose_device(engine.device)
+    kept = _Kept(out, entry, program or entry.program, cases, engine)
+    try:
+        kept.answer(progress)
+    finally:
+        kept.close()
+    return kept.result()
+
+
+class _Kept:
+    """Rows so far, and the folder that they go to if there is one."""
+
+    def __init__(
+        self,
+        out: str | os.PathLike[str] | None,
+        entry: Entry,
+        program: Program,
+        cases: Sequence[Case],
+        engine: Engine,
+    ) -> None:
+        self._entry, self._program, self._cases, self._engine = entry, program, cases, engine
+        self._folder: RunFolder | None = None
+        self._rows: dict[int, Row] = {}
+        self._peak, self._began, self._before = 0, time.monotonic(), 0.0
+        if out is not None:
+            from espalier.training.folder import RunFolder
+
+            self._folder = RunFolder.create(out)
+            self._manifest = _open(self._folder, entry, program, cases, engine)
+            self._before = self._manifest["seconds"]
+            self._rows = {int(row["number"]): row for row in self._folder.rows("cases")}
+
+    def answer(self, progress: Progress | None) -> None:
+        """Answer what is left, saving after each chunk."""
+        left = [number for number in range(len(self._cases)) if number not in self._rows]
+        tokens = {n: tuple(self._entry.encode(self._cases[n].given)) for n in left}
+        for found in answers(self._program, tokens, self._engine, self._entry.max_layers):
+            rows = [_row(self._entry, n, self._cases[n], run) for n, run in found.runs.items()]
+            self._rows |= {row["number"]: row for row in rows}
+            self._peak = max(self._peak, found.peak_bytes)
+            if self._folder is not None:
+                self._folder.append_rows(rows, "cases")
+                self._note("running")
+            if progress is not None:
+                progress(len(self._rows), len(self._cases))
+
+    def close(self) -> None:
+        """Say how the run ended; a finished one has its rows as Parquet."""
+        if self._folder is not None:
+            done = len(self._rows) == len(self._cases)
+            self._note("finished" if done else "interrupted")
+            if done:
+                self._folder.tidy()
+
+    def result(self) -> Evaluation:
+        """The rows in order, and what they took, earlier parts of the run included."""
+        rows = tuple(self._rows[number] for number in sorted(self._rows))
+        return Evaluation(rows, self._before + time.monotonic() - self._began, self._peak)
+
+    def _note(self, status: str) -> None:
+        from espalier.training.manifest import close_run
+
+        assert self._folder is not None
+        seconds = time.monotonic() - self._began
+        close_run(self._folder, self._manifest, status=status, seconds=seconds)
+
+
+def _row(entry: Entry, number: int, case: Case, run: Run) -> Row:
+    answer = entry.decode(run.outputs)
+    right = bool(run.halted or entry.max_layers is not None) and answer == case.answer
+    wrong = None if right else str(answer)
+    return {
+        "number": number,
+        "size": case.size,
+        "layers": run.layers,
+        "right": right,
+        "wrong": wrong,
+    }
+
+
+def _open(
+    folder: RunFolder, entry: Entry, program: Program, cases: Sequence[Case], engine: Engine
+) -> dict[str, Any]:
+    import torch
+
+    from espalier.training.manifest import describe_run, open_run
+
+    device = engine.device if isinstance(engine, Compiled) else "cpu"
+    config = {
+        "program": entry.name,
+        "program_sha256": program_hash(program),
+        "engine": type(engine).__name__.lower(),
+        "dtype": engine.dtype if isinstance(engine, Compiled) else None,
+    }
+    text = "\n".join(f"{case.given}\t{case.answer}" for case in cases)
+    data = {"cases": len(cases), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    described = describe_run("evaluation", config, data=data, device=torch.device(device))
+    return open_run(folder, described)

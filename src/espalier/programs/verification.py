@@ -1,0 +1,293 @@
+"""The two machines side by side: every variable, at every position, after every sub-layer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from espalier.compiler import CompiledModel, compile_program
+from espalier.compiler.decoding import (
+    NOT_A_VALUE,
+    NULL,
+    TOLERANCE,
+    Column,
+    decode,
+    is_exact,
+)
+from espalier.compiler.encoding import encode
+from espalier.compiler.model import pad
+from espalier.errors import ProgramError
+from espalier.files import write_frame
+from espalier.interpreter.batch import State
+from espalier.interpreter.machine import Machine
+from espalier.language import Numerical, Program, Run, show_value
+from espalier.language.batches import chunks
+from espalier.language.program import check_batch, check_layers
+from espalier.nets.compiled import hold
+
+if TYPE_CHECKING:
+    import pandas
+
+# Disagreements kept; all are counted.
+KEPT = 1000
+# Two numbers agree within this share of the gap between buckets (or of their size, if larger).
+CLOSE = 1e-4
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A place where the weights do not say what the interpreter says."""
+
+    input: int
+    layer: int
+    sublayer: str
+    position: int
+    variable: str
+    interpreter: str
+    weights: str
+
+    def __str__(self) -> str:
+        return (
+            f"input {self.input}, layer {self.layer} after {self.sublayer}, position "
+            f"{self.position}: {self.variable} is {self.interpreter} in the interpreter and "
+            f"{self.weights} in the weights"
+        )
+
+
+@dataclass
+class Verification:
+    """Whether interpreter and weights agree on a batch, and where they do not.
+
+    `errors` are inputs that the interpreter itself refuses, by number: there is nothing to
+    compare, and a program that should run on them is wrong.
+    """
+
+    inputs: int
+    layers: int = 0
+    values: int = 0
+    count: int = 0
+    disagreements: list[Disagreement] = field(default_factory=list)
+    errors: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """True if every input ran and every value agreed."""
+        return not self.count and not self.errors
+
+    def add(self, found: Iterable[Disagreement]) -> None:
+        """Count disagreements, and keep the first of them."""
+        for one in found:
+            self.count += 1
+            if len(self.disagreements) < KEPT:
+                self.disagreements.append(one)
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.inputs:,} inputs, {self.layers:,} layers, {self.values:,} values compared: "
+            f"{'all agree' if self.ok else f'{self.count:,} disagreements'}"
+        )
+        if self.errors:
+            head += f", {len(self.errors):,} inputs refused by the interpreter"
+        shown = [f"  {one}" for one in self.disagreements[:10]]
+        shown += [f"  input {n}: {why}" for n, why in list(self.errors.items())[:10]]
+        return "\n".join([head, *shown])
+
+    __repr__ = __str__
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a disagreement."""
+        import pandas as pd
+
+        names = list(Disagreement.__dataclass_fields__)
+        rows = [[getattr(one, name) for name in names] for one in self.disagreements]
+        return pd.DataFrame(rows, columns=names)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the table of disagreements as .csv, .parquet or .json."""
+        write_frame(path, self.to_frame())
+
+
+def verify(
+    program: Program,
+    batch: Iterable[Iterable[object]],
+    *,
+    model: CompiledModel | None = None,
+    max_layers: int | None = None,
+    strict: bool = True,
+) -> Verification:
+    """Compare the interpreter with `model` (by default `program` compiled) on every input.
+
+    Without `strict`, a rule that reads an undefined variable is not an error but a rule that does
+    not hold, and such inputs are compared as well.
+    """
+    max_layers = check_layers(program, max_layers)
+    sequences = check_batch(program, batch)
+    model = compile_program(program) if model is None else model
+    if not isinstance(model, CompiledModel) or model.program.specs != program.specs:
+        raise ProgramError("the model was not compiled from this program: variables differ")
+    result = Verification(len(sequences))
+    machine = Machine(program, strict=strict)
+    for numbers in chunks(sequences):
+        runs = _interpret(machine, sequences, numbers, max_layers, result)
+        good = [number for number in numbers if number in runs]
+        if good:
+            _compare_layers(machine, model, sequences, good, max_layers, result)
+            _compare_runs(model, sequences, good, runs, max_layers, result)
+    return result
+
+
+def _interpret(
+    machine: Machine,
+    sequences: Sequence[Sequence[int]],
+    numbers: list[int],
+    max_layers: int | None,
+    result: Verification,
+) -> dict[int, Run]:
+    """The runs of the inputs that the interpreter accepts; the others go to `result.errors`."""
+    try:
+        first = machine.start([sequences[n] for n in numbers], np.asarray(numbers))
+        return machine.run(first, max_layers=max_layers)
+    except ProgramError as error:
+        if len(numbers) == 1:
+            result.errors[numbers[0]] = str(error)
+            return {}
+    half = len(numbers) // 2
+    return _interpret(machine, sequences, numbers[:half], max_layers, result) | _interpret(
+        machine, sequences, numbers[half:], max_layers, result
+    )
+
+
+@torch.no_grad()
+def _compare_layers(
+    machine: Machine,
+    model: CompiledModel,
+    sequences: Sequence[Sequence[int]],
+    numbers: list[int],
+    max_layers: int | None,
+    result: Verification,
+) -> None:
+    """Step both machines together and compare after each sub-layer."""
+    tokens, lengths = pad([sequences[n] for n in numbers], model.device)
+    valid = torch.arange(tokens.shape[1], device=model.device) < lengths[:, None]
+    state = machine.start([sequences[n] for n in numbers], np.asarray(numbers))
+    z = model.encoder.embed(tokens)
+    settled = model.encoder.attention.settle(z, valid)
+    result.add(_differences(model, state, z[valid], "embedding", result))
+    while len(state.batch) and state.layer != max_layers:
+        resting = model.encoder.resting(z, state.layer)
+        attended = model.encoder.attention(z, valid, settled)
+        state, z = machine.attend(state), hold(resting, z, attended)
+        result.add(_differences(model, state, z[valid], "attention", result))
+        state, z = machine.update(state), hold(resting, z, model.encoder.feedforward(z))
+        result.add(_differences(model, state, z[valid], "mlp", result))
+        result.layers += len(state.batch)
+        going = ~machine.halted(state)
+        rows = torch.from_numpy(going).to(model.device)
+        if not going.all():
+            state, z, valid = state.keep(going), z[rows], valid[rows]
+            settled = model.encoder.attention.keep(settled, rows, z.shape[1])
+
+
+def _differences(
+    model: CompiledModel, state: State, z: torch.Tensor, sublayer: str, result: Verification
+) -> Iterator[Disagreement]:
+    layout = model.layout
+    entries = len(state.batch.example)
+    result.values += entries * len(state.columns)
+    inexact = [name for name in state.columns if not is_exact(layout, name)]
+    # Nearly always every exact encoding is right, which one comparison of vectors tells.
+    off = (z.float().cpu() - encode(layout, state.columns)).abs() > TOLERANCE
+    for name in inexact:
+        off[:, layout.dimensions(name)] = False
+    wrong = off.any(-1).numpy()
+    everywhere = np.ones(entries, dtype=bool)
+    exact = [name for name in state.columns if name not in inexact]
+    for names, rows in ((exact, wrong), (inexact, everywhere)):
+        places = np.flatnonzero(rows)
+        if not len(places):
+            continue
+        for name, found in decode(layout, z[torch.from_numpy(places)], names).items():
+            expected = state.columns[name][places]
+            for row in np.flatnonzero(~_agree(model.program, name, expected, found)):
+                values = (_show(model.program, name, v[row]) for v in (expected, found))
+                yield _located(state, int(places[row]), sublayer, name, *values)
+    # The constant dimension and the flags belong to no variable, but can go wrong as well.
+    for dimension in [*layout.flags.values(), *([] if layout.one is None else [layout.one])]:
+        for entry in off[:, dimension].nonzero().flatten().tolist():
+            label = f"the dimension {layout.labels[dimension]!r}"
+            yield _located(state, entry, sublayer, label, "exact", f"{z[entry, dimension]:.4g}")
+
+
+def _located(
+    state: State, entry: int, sublayer: str, variable: str, interpreter: str, weights: str
+) -> Disagreement:
+    return Disagreement(
+        input=int(state.batch.inputs[state.batch.example[entry]]),
+        layer=state.layer,
+        sublayer=sublayer,
+        position=int(state.batch.position[entry]),
+        variable=variable,
+        interpreter=interpreter,
+        weights=weights,
+    )
+
+
+def _agree(
+    program: Program, name: str, expected: Column, found: Column
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    spec = program.specs[name]
+    if not isinstance(spec, Numerical):
+        return np.asarray(expected == found)
+    boundaries = np.asarray(spec.boundaries)
+    gap = float(np.diff(spec.values).min())
+    both_null = np.isnan(expected) & np.isnan(found)
+    with np.errstate(invalid="ignore"):
+        near = np.abs(expected - found) <= CLOSE * np.maximum(gap, np.abs(expected))
+    same = np.searchsorted(boundaries, expected) == np.searchsorted(boundaries, found)
+    return np.asarray(both_null | (near & same))
+
+
+def _show(program: Program, name: str, found: float) -> str:
+    if isinstance(program.specs[name], Numerical):
+        return "∅" if np.isnan(found) else f"{found:.6g}"
+    if found == NULL:
+        return "∅"
+    if found == NOT_A_VALUE:
+        return "not a value"
+    return show_value(program.specs[name].values[int(found)])
+
+
+def _compare_runs(
+    model: CompiledModel,
+    sequences: Sequence[Sequence[int]],
+    numbers: list[int],
+    expected: dict[int, Run],
+    max_layers: int | None,
+    result: Verification,
+) -> None:
+    """The same through the model's own loop: outputs and number of layers."""
+    # One layer more than any needs: enough to see a model that halts late or never.
+    most = 1 + max(run.layers for run in expected.values()) if max_layers is None else max_layers
+    found = model.run_many([sequences[n] for n in numbers], max_layers=most)
+    for number, run in zip(numbers, found, strict=True):
+        want = expected[number]
+        if run.layers != want.layers:
+            result.add(
+                [
+                    Disagreement(
+                        number, want.layers, "run", 0, "layers", str(want.layers), str(run.layers)
+                    )
+                ]
+            )
+        result.add(
+            Disagreement(
+                number, want.layers, "run", place, model.program.output_name, str(a), str(b)
+            )
+            for place, (a, b) in enumerate(zip(want.outputs, run.outputs, strict=True))
+            if a != b
+        )

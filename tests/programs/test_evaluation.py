@@ -1,0 +1,143 @@
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import espalier as es
+from espalier import zoo
+from espalier.programs import Case, Compiled, Evaluation, Interpreter, engines, evaluate
+
+ENGINES = [Interpreter(1), Compiled(1), Compiled(1, "float64")]
+
+
+@pytest.fixture(scope="module")
+def entry() -> zoo.Entry:
+    return zoo.load("parity-sequential-relative")
+
+
+def parity_cases(texts: list[str]) -> list[Case]:
+    return [Case(text, text.count("1") % 2, len(text)) for text in texts]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(texts=st.lists(st.text("01", max_size=9), min_size=1, max_size=20), wrong=st.data())
+@settings(max_examples=15)
+def test_it_counts_what_is_right(entry, engine, texts, wrong) -> None:
+    flips = wrong.draw(st.lists(st.booleans(), min_size=len(texts), max_size=len(texts)))
+    cases = [
+        Case(case.given, case.answer ^ flip, case.size)
+        for case, flip in zip(parity_cases(texts), flips, strict=True)
+    ]
+    result = evaluate(entry, cases, engine=engine)
+    assert [row["right"] for row in result.rows] == [not flip for flip in flips]
+    assert [row["number"] for row in result.wrong] == [n for n, flip in enumerate(flips) if flip]
+    table = result.by_size()
+    assert table["cases"].sum() == len(cases)
+    assert (table["accuracy"] * table["cases"]).sum() == pytest.approx(len(cases) - sum(flips))
+
+
+def test_several_processes_answer_as_one_does(entry, monkeypatch) -> None:
+    monkeypatch.setattr(engines, "CHUNK", 7)
+    cases = parity_cases(entry.samples(40, size=12))
+    alone = evaluate(entry, cases, engine=Interpreter(1))
+    assert evaluate(entry, cases, engine=Interpreter(2)).rows == alone.rows
+    assert evaluate(entry, cases, engine=Compiled(2)).rows == alone.rows
+
+
+class StoppedError(Exception):
+    pass
+
+
+def test_a_run_that_was_stopped_goes_on_and_ends_as_if_it_had_not(
+    entry, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(engines, "CHUNK", 10)
+    cases = parity_cases(entry.samples(45, size=12))
+    whole = evaluate(entry, cases, engine=Interpreter(1))
+    seen: list[int] = []
+
+    def stop_in_the_middle(done: int, total: int) -> None:
+        seen.append(done)
+        if done >= 20:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        evaluate(entry, cases, engine=Interpreter(1), out=tmp_path, progress=stop_in_the_middle)
+    assert json.loads((tmp_path / "manifest.json").read_text())["status"] == "interrupted"
+    assert len((tmp_path / "cases.jsonl").read_text().splitlines()) == 20
+    seen.clear()
+    again = evaluate(
+        entry, cases, engine=Interpreter(1), out=tmp_path, progress=lambda n, _: seen.append(n)
+    )
+    assert seen == [30, 40, 45]  # only what was left
+    assert again.rows == whole.rows
+    assert len(pd.read_parquet(tmp_path / "cases.parquet")) == 45
+    finished = evaluate(entry, cases, engine=Interpreter(1), out=tmp_path)
+    assert finished.rows == whole.rows
+
+
+def test_another_run_in_the_folder_is_refused(entry, tmp_path) -> None:
+    cases = parity_cases(["1", "01"])
+    evaluate(entry, cases, engine=Interpreter(1), out=tmp_path)
+    with pytest.raises(es.ConfigError, match="engine 'interpreter' -> 'compiled'"):
+        evaluate(entry, cases, engine=Compiled(1), out=tmp_path)
+    with pytest.raises(es.ConfigError, match="was begun on other data"):
+        evaluate(entry, cases[:1], engine=Interpreter(1), out=tmp_path)
+    small = es.minimal(entry.program, [entry.encode("1")])
+    with pytest.raises(es.ConfigError, match="program_sha256"):
+        evaluate(entry, cases, engine=Interpreter(1), program=small, out=tmp_path)
+
+
+def test_nothing_to_do_and_nobody_to_do_it_are_refused(entry) -> None:
+    with pytest.raises(es.DataError, match="no cases were given"):
+        evaluate(entry, [])
+    with pytest.raises(es.ConfigError, match="workers = -1"):
+        evaluate(entry, parity_cases(["1"]), engine=Interpreter(-1))
+
+
+def test_a_result_saves_and_shows_itself(tmp_path) -> None:
+    rows = [
+        {"number": n, "size": 1, "layers": 2 + n, "right": n == 0, "wrong": None} for n in (0, 1)
+    ]
+    result = Evaluation(tuple(rows), 1.0, 0)
+    result.save(tmp_path / "rows.csv")
+    assert list(pd.read_csv(tmp_path / "rows.csv")["layers"]) == [2, 3]
+    assert str(result) == "1 of 2 right (50.00%), at most 3 layers, 1.0 s"
+
+
+def test_a_row_cut_short_by_a_kill_is_answered_again(entry, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(engines, "CHUNK", 10)
+    cases = parity_cases(entry.samples(25, size=12))
+    whole = evaluate(entry, cases, engine=Interpreter(1))
+
+    def stop(done: int, total: int) -> None:
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        evaluate(entry, cases, engine=Interpreter(1), out=tmp_path, progress=stop)
+    lines = tmp_path / "cases.jsonl"
+    first = lines.read_text()
+    lines.write_text(first + first.splitlines()[0] + "\n" + '{"number": 11, "si')
+    assert evaluate(entry, cases, engine=Interpreter(1), out=tmp_path).rows == whole.rows
+
+
+def test_a_damaged_row_is_named(entry, tmp_path) -> None:
+    cases = parity_cases(["1", "01"])
+    (tmp_path / "cases.jsonl").write_text('{"number": 0\n{"number": 1}\n')
+    with pytest.raises(es.FileError, match=r"cases\.jsonl, line 1, is not JSON"):
+        evaluate(entry, cases, engine=Interpreter(1), out=tmp_path)
+
+
+def test_what_cannot_be_done_is_refused_before_anything_is_written(entry, tmp_path) -> None:
+    cases = parity_cases(["1"])
+    with pytest.raises(es.ConfigError, match="is not a device"):
+        evaluate(entry, cases, engine=Compiled(device="banana"), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(es.ConfigError, match="writes its answer token by token"):
+        evaluate(zoo.load("parity-scratchpad"), cases)
+    with pytest.raises(es.FileError, match="cannot make the folder"):
+        evaluate(entry, cases, engine=Interpreter(1), out="/proc/none/run")
+    with pytest.raises(es.ConfigError, match="workers = 0"):
+        evaluate(entry, cases, engine=Interpreter(0))

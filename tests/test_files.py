@@ -1,0 +1,121 @@
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save_file
+
+from espalier.errors import EspalierError, FileError
+from espalier.files import atomic_path, write_frame, write_text
+from small_disk import small_disk
+
+FRAME = pd.DataFrame({"name": ["a", "b"], "count": [1, 2], "share": [0.5, 0.25]})
+
+
+def test_text_is_written_whole(tmp_path):
+    path = tmp_path / "note.txt"
+    write_text(path, "∅ is null\n")
+    assert path.read_text(encoding="utf-8") == "∅ is null\n"
+    write_text(str(path), "again")
+    assert path.read_text(encoding="utf-8") == "again"
+    assert os.listdir(tmp_path) == ["note.txt"]
+
+
+def write_arrow(path, text):
+    with atomic_path(path) as temporary:
+        pd.DataFrame({"text": [text[n:] for n in range(1_000)]}).to_parquet(temporary)
+
+
+def write_tensors(path, text):
+    with atomic_path(path) as temporary:
+        save_file({"text": np.frombuffer(text.encode(), dtype=np.uint8)}, temporary)
+
+
+def write_half_and_fail(path):
+    with atomic_path(path) as temporary:
+        temporary.write_text("half")
+        assert temporary.parent == path.parent
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("before", [None, "old"])
+def test_what_was_there_stays_when_writing_fails(tmp_path, before):
+    path = tmp_path / "note.txt"
+    if before is not None:
+        path.write_text(before)
+    with pytest.raises(KeyboardInterrupt):
+        write_half_and_fail(path)
+    assert (path.read_text() if path.exists() else None) == before
+    assert os.listdir(tmp_path) == ([] if before is None else ["note.txt"])
+
+
+def test_the_old_file_is_there_until_the_new_one_is_whole(tmp_path):
+    path = tmp_path / "note.txt"
+    path.write_text("old")
+    with atomic_path(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize("write", [write_text, write_arrow, write_tensors])
+def test_a_full_disk_is_told_as_such(tmp_path, write):
+    """By whichever library it was met; the old file stays, and there is no other."""
+    path = tmp_path / "note"
+    write_text(path, "old")
+    with (
+        small_disk(1_000),
+        pytest.raises(FileError, match=r"cannot write .*note: .*File too large"),
+    ):
+        write(path, "x" * 100_000)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["note"]
+
+
+def test_other_errors_of_the_system_stay_what_they_are(tmp_path):
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "note"):
+        (tmp_path / "absent").read_text()
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileError, match="nowhere"):
+        write_text(tmp_path / "nowhere" / "note.txt", "text")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_is_not_a_file(tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises((EspalierError, OSError)):
+        write_text(tmp_path / "taken", "text")
+    assert os.listdir(tmp_path) == ["taken"]
+
+
+def test_the_file_can_be_read_by_whom_other_files_can(tmp_path):
+    plain, ours = tmp_path / "plain", tmp_path / "ours"
+    plain.write_text("text")
+    write_text(ours, "text")
+    assert ours.stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize(
+    ("suffix", "read"),
+    [
+        (".csv", pd.read_csv),
+        (".CSV", pd.read_csv),
+        (".parquet", pd.read_parquet),
+        (".json", lambda path: pd.DataFrame(json.loads(path.read_text()))),
+    ],
+)
+def test_a_frame_reads_back(tmp_path, suffix, read):
+    path = tmp_path / f"rows{suffix}"
+    write_frame(path, FRAME)
+    pd.testing.assert_frame_equal(read(path), FRAME)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("name", ["rows.txt", "rows", "rows.csv.gz"])
+def test_a_frame_of_an_unknown_kind_is_refused(tmp_path, name):
+    with pytest.raises(FileError, match=r"\.parquet"):
+        write_frame(tmp_path / name, FRAME)
+    assert os.listdir(tmp_path) == []
