@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 
@@ -7,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from espalier.errors import EspalierError, FileError
-from espalier.files import atomic_path, write_frame, write_text
+from espalier.files import atomic_path, onto_disk, write_frame, write_text
 from small_disk import small_disk
 
 FRAME = pd.DataFrame({"name": ["a", "b"], "count": [1, 2], "share": [0.5, 0.25]})
@@ -119,3 +120,24 @@ def test_a_frame_of_an_unknown_kind_is_refused(tmp_path, name):
     with pytest.raises(FileError, match=r"\.parquet"):
         write_frame(tmp_path / name, FRAME)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (errno.ENOSPC, "make room or choose another place"),
+        (errno.EROFS, "choose a place that can be written"),
+        (errno.EACCES, "choose a place that you may write to"),
+        (errno.EPERM, "choose a place that you may write to"),
+        (errno.ENAMETOOLONG, "choose a shorter name"),
+    ],
+)
+def test_the_remedy_fits_what_the_system_said(tmp_path, code, said):
+    with pytest.raises(FileError, match=said) as caught, onto_disk(tmp_path / "note"):
+        raise OSError(code, os.strerror(code))
+    assert ("make room" in str(caught.value)) == (code == errno.ENOSPC)
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(FileError, match="shorter name"):
+        write_text(tmp_path / ("x" * 400), "text")

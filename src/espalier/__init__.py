@@ -12,6 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from espalier.results import load_views_with
 from espalier.version import __version__
 
 if TYPE_CHECKING:
@@ -414,3 +415,13 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _load_views(module: str) -> None:
+    """Let `show`, which is above every result, say how the results of a module look."""
+    from espalier.show import load_views
+
+    load_views(module)
+
+
+load_views_with(_load_views)

@@ -15,21 +15,32 @@ from espalier.errors import EspalierError, FileError
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
 FRAME_SUFFIXES = (".csv", ".parquet", ".json")
-# What a system says when the disk, or a share of it, is full, broken or not ours to write.
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES)
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
+# What to do about what a system says when a disk is full, broken or not ours to write.
+_REMEDIES = {
+    errno.ENOSPC: "make room or choose another place",
+    errno.EDQUOT: "make room or choose another place",
+    errno.EFBIG: "choose a place that takes larger files",
+    errno.EIO: "look at the disk, or choose another place",
+    errno.EROFS: "choose a place that can be written",
+    errno.EACCES: "choose a place that you may write to, or ask for the permission",
+    errno.EPERM: "choose a place that you may write to, or ask for the permission",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
 
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block ends without an error."""
     target = Path(path)
-    if not target.parent.is_dir():
-        raise FileError(f"cannot write {target}: the folder {target.parent} does not exist")
-    if target.is_dir():
-        raise FileError(f"cannot write {target}: it is a folder; give the name of a file")
     with onto_disk(target):
+        if not target.parent.is_dir():
+            raise FileError(f"cannot write {target}: the folder {target.parent} does not exist")
+        if target.is_dir():
+            raise FileError(f"cannot write {target}: it is a folder; give the name of a file")
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         os.close(handle)
         temporary = Path(name)
@@ -45,18 +56,19 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def onto_disk(path: Path) -> Iterator[None]:
-    """A block that writes `path`; a full disk is told as such, whichever library met it."""
+    """A block that writes `path`; what a disk refuses is a FileError, whichever library met it."""
     try:
         yield
     except EspalierError:
         raise
     except _failures() as error:
-        if isinstance(error, OSError) and error.errno not in _DISK:
+        code = error.errno if isinstance(error, OSError) else errno.ENOSPC
+        if code not in _REMEDIES:
             raise
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise FileError(
-            f"cannot write {path}: {reason}; nothing was left half-written: make room or choose "
-            f"another place, and do the same again"
+            f"cannot write {path}: {reason}; nothing was left half-written: {_REMEDIES[code]}, "
+            f"and do the same again"
         ) from error
 
 
@@ -72,14 +84,16 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def write_figure(path: str | os.PathLike[str], figure: Figure) -> None:
+    """Write a figure as PNG, SVG or PDF, by the suffix of `path`, whole or not at all."""
+    suffix = _suffix(path, FIGURE_SUFFIXES, "figure")
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, format=suffix[1:], dpi=200)
+
+
 def write_frame(path: str | os.PathLike[str], frame: pandas.DataFrame) -> None:
-    """Write a table as CSV, Parquet or JSON, by the suffix of `path`."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in FRAME_SUFFIXES:
-        raise FileError(
-            f"cannot save a table as {suffix or 'a file without suffix'!r} ({path}); "
-            f"use one of {', '.join(FRAME_SUFFIXES)}"
-        )
+    """Write a table as CSV, Parquet or JSON, by the suffix of `path`, whole or not at all."""
+    suffix = _suffix(path, FRAME_SUFFIXES, "table")
     with atomic_path(path) as temporary:
         match suffix:
             case ".csv":
@@ -88,3 +102,13 @@ def write_frame(path: str | os.PathLike[str], frame: pandas.DataFrame) -> None:
                 frame.to_parquet(temporary, index=False)
             case _:
                 frame.to_json(temporary, orient="records", indent=1)
+
+
+def _suffix(path: str | os.PathLike[str], known: tuple[str, ...], what: str) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in known:
+        raise FileError(
+            f"cannot save a {what} as {suffix or 'a file without suffix'!r} ({path}); "
+            f"use one of {', '.join(known)}"
+        )
+    return suffix
