@@ -1,6 +1,6 @@
 """English at paper scale on one CUDA device: train, take apart, and pack what is to be taken away.
 
-    python -m benchmarks.syntax prepare --data DIR --into gpu-data     where pyconll is
+    python -m benchmarks.syntax prepare --data DIR --into gpu-data     where the treebank is
     ESPALIER_DATA=gpu-data python -m benchmarks.syntax run --out DIR   where the device is
     python -m benchmarks.syntax unpack DIR TARGET                      back home
     python -m benchmarks.syntax again DIR TARGET --data DATA           there, if a table is added

@@ -1,11 +1,13 @@
-"""CoNLL-U files into treebanks, by pyconll. What is broken is refused with its file and line."""
+"""CoNLL-U files into treebanks. What is broken is refused with its file and line."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from espalier.data.sources import find
 from espalier.data.treebank import ROOT, TAGS, Parsed, Treebank, load_treebank
@@ -13,6 +15,19 @@ from espalier.errors import DataError, FileError, nearest
 
 COLUMNS = 10
 BANKS = ("ud-english-ewt",)  # known by name
+FEATURES = re.compile(r"_|[^=|]+=[^=|]+(\|[^=|]+=[^=|]+)*")
+ENHANCED = re.compile(r"_|[\d.]+:[^|]+(\|[\d.]+:[^|]+)*")
+
+
+class _Line(NamedTuple):
+    """A token's line; its number counts from the start of the file."""
+
+    number: int
+    id: str
+    form: str
+    tag: str
+    head: str
+    relation: str
 
 
 def treebank(
@@ -51,151 +66,130 @@ def read_conllu(path: str | os.PathLike[str]) -> Iterator[Parsed]:
 
 def parse_conllu(lines: Iterable[str], origin: str = "the text") -> Iterator[Parsed]:
     """The sentences in these lines; `origin` is what errors call them."""
-    from pyconll.exception import ParseError
-    from pyconll.load import iter_from_resource
+    numbered = enumerate(lines, start=1)
+    blocks = (list(block) for some, block in groupby(numbered, _has_text) if some)
+    count = 0
+    for block in blocks:
+        tokens = [_token(line, n, origin) for n, line in block if not line.startswith("#")]
+        if tokens:
+            count += 1
+            named = [line.partition("=")[2].strip() for _, line in block if _names(line)]
+            yield _sentence(tokens, named[-1] if named else str(count), origin)
 
-    counted = _Counted(lines, origin)
-    try:
-        for number, sentence in enumerate(iter_from_resource(counted)):
-            tokens = list(zip(sentence, counted.taken(), strict=True))
-            if tokens:
-                yield _Checked(tokens, origin).sentence(sentence.id or f"{number + 1}")
-    except ParseError as error:
+
+def _has_text(numbered: tuple[int, str]) -> bool:
+    return bool(numbered[1].strip())
+
+
+def _names(line: str) -> bool:
+    """Whether a comment gives the sentence its name."""
+    return line.startswith("#") and line[1:].partition("=")[0].strip() == "sent_id"
+
+
+def _token(line: str, number: int, origin: str) -> _Line:
+    columns = line.rstrip("\r\n").split("\t")
+    where = f"{origin}, line {number}"
+    if len(columns) != COLUMNS:
         raise DataError(
-            f"{origin}, line {counted.unreadable()}: not CoNLL-U; features are Name=Value|..., "
-            f"enhanced dependencies head:relation|..."
-        ) from error
-
-
-class _Counted:
-    """Lines on their way to pyconll; those that hold a token are kept with their numbers."""
-
-    def __init__(self, lines: Iterable[str], origin: str) -> None:
-        self._lines, self._origin = lines, origin
-        self._tokens: dict[int, str] = {}
-        self._line = 0
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self._line += 1
-            if line.strip() and not line.startswith("#"):
-                self._tokens[self._line] = line
-                self._check(line.rstrip("\r\n").split("\t"))
-            yield line
-
-    def taken(self) -> list[int]:
-        """The lines of the tokens read since this was last asked."""
-        found, self._tokens = list(self._tokens), {}
-        return found
-
-    def unreadable(self) -> int:
-        """The first line of the sentence at hand that is no token by itself."""
-        from pyconll.exception import ParseError
-        from pyconll.unit.token import Token
-
-        for number, line in self._tokens.items():
-            try:
-                Token(line)
-            except ParseError:
-                return number
-        return self._line
-
-    def _check(self, columns: Sequence[str]) -> None:
-        where = f"{self._origin}, line {self._line}"
-        if len(columns) != COLUMNS:
-            raise DataError(
-                f"{where}: {len(columns)} columns, where CoNLL-U has {COLUMNS}, separated by tabs"
-            )
-        if "" in columns:
-            empty = columns.index("") + 1
-            raise DataError(f"{where}: column {empty} is empty; what is not known is written _")
-
-
-class _Checked:
-    """The tokens of one sentence with their lines, turned into words."""
-
-    def __init__(self, tokens: Sequence[tuple[Any, int]], origin: str) -> None:
-        self._origin, self._all = origin, tokens
-        own = [(t, n) for t, n in tokens if not t.is_multiword() and not t.is_empty_node()]
-        self._tokens, self._lines = [t for t, _ in own], [n for _, n in own]
-        if not own:
-            raise self._wrong(tokens[0][1], "a sentence without words; remove it")
-
-    def sentence(self, name: str) -> Parsed:
-        """The sentence, if it is a tree."""
-        for place, (token, line) in enumerate(zip(self._tokens, self._lines, strict=True)):
-            if token.id != str(place + 1):
-                raise self._wrong(line, f"word {token.id!r} stands where {place + 1} is due")
-            if token.upos not in TAGS:
-                raise self._wrong(
-                    line,
-                    f"{token.upos or '_'!r} is no universal part of speech; "
-                    f"{nearest(token.upos or '_', TAGS)}",
-                )
-        self._check_others()
-        heads = [self._head(token, line) for token, line in self._numbered()]
-        self._check_tree(heads)
-        return Parsed(
-            name,
-            tuple(token.form or "_" for token in self._tokens),
-            tuple(token.upos for token in self._tokens),
-            tuple(heads),
-            tuple(token.deprel or "_" for token in self._tokens),
+            f"{where}: {len(columns)} columns, where CoNLL-U has {COLUMNS}, separated by tabs"
         )
+    if "" in columns:
+        empty = columns.index("") + 1
+        raise DataError(f"{where}: column {empty} is empty; what is not known is written _")
+    name, form, _, tag, _, features, head, relation, enhanced, _ = columns
+    if not (FEATURES.fullmatch(features) and ENHANCED.fullmatch(enhanced)):
+        raise DataError(
+            f"{where}: not CoNLL-U; features are Name=Value|..., enhanced dependencies "
+            f"head:relation|..."
+        )
+    return _Line(number, name, form, tag, head, relation)
 
-    def _numbered(self) -> Iterator[tuple[Any, int]]:
-        return zip(self._tokens, self._lines, strict=True)
 
-    def _check_others(self) -> None:
-        """Multiword tokens stand before their words, empty nodes after theirs."""
-        before = covered = 0  # words passed, and the last one that a multiword token stands for
-        for token, line in self._all:
-            if token.is_multiword():
-                first, last = _numbers(token.id, "-")
-                if not covered < first == before + 1 <= last <= len(self._tokens):
-                    raise self._wrong(line, f"{token.id} does not span the words that follow it")
-                covered = last
-            elif token.is_empty_node():
-                if _numbers(token.id, ".")[0] != before:
-                    raise self._wrong(line, f"empty node {token.id} stands after word {before}")
-            else:
-                before += 1
+def _sentence(tokens: Sequence[_Line], name: str, origin: str) -> Parsed:
+    """The words of one sentence, if they are a tree."""
+    try:
+        words = _words(tokens)
+        heads = [_head(word, len(words)) for word in words]
+        _check_tree(heads, words)
+    except _BrokenLineError as error:
+        raise DataError(f"{origin}, line {error.number}: {error}") from None
+    return Parsed(
+        name,
+        tuple(word.form for word in words),
+        tuple(word.tag for word in words),
+        tuple(heads),
+        tuple(word.relation for word in words),
+    )
 
-    def _head(self, token: Any, line: int) -> int:
-        count, given = len(self._tokens), token.head or "_"
-        if not (given.isascii() and given.isdecimal()):
-            raise self._wrong(line, f"word {token.id} has the head {given!r}; give a number")
-        if int(token.head) > count:
-            raise self._wrong(
-                line, f"the head of word {token.id} is {token.head}, but the words are 1..{count}"
-            )
-        return int(token.head) - 1 if int(token.head) else ROOT
 
-    def _check_tree(self, heads: Sequence[int]) -> None:
-        """One root, which every word leads up to."""
-        roots = [place for place, head in enumerate(heads) if head == ROOT]
-        if len(roots) > 1:
-            both = " and ".join(str(place + 1) for place in roots[:2])
-            raise self._wrong(self._lines[roots[1]], f"words {both} are both roots (head 0)")
-        above = list(heads)
-        for _ in range(len(heads).bit_length()):  # each time twice as far up
-            above = [ROOT if one == ROOT else above[one] for one in above]
-        lost = [place for place, one in enumerate(above) if one != ROOT]
-        if lost:
-            on_it = above[lost[0]]  # as many steps up as there are words: on the cycle itself
-            raise self._wrong(
-                self._lines[on_it], f"word {on_it + 1} is its own ancestor: heads run in a cycle"
-            )
-        assert roots  # without a root there would have been a cycle
+class _BrokenLineError(Exception):
+    def __init__(self, line: _Line, finding: str) -> None:
+        super().__init__(finding)
+        self.number = line.number
 
-    def _wrong(self, line: int, finding: str) -> DataError:
-        return DataError(f"{self._origin}, line {line}: {finding}")
+
+def _words(tokens: Sequence[_Line]) -> list[_Line]:
+    """The syntactic words; multiword tokens stand before theirs, empty nodes after theirs."""
+    words = [token for token in tokens if "-" not in token.id and "." not in token.id]
+    if not words:
+        raise _BrokenLineError(tokens[0], "a sentence without words; remove it")
+    before = covered = 0  # words passed, and the last one that a multiword token stands for
+    for token in tokens:
+        if "-" in token.id:
+            first, last = _numbers(token.id, "-")
+            if not covered < first == before + 1 <= last <= len(words):
+                raise _BrokenLineError(token, f"{token.id} does not span the words that follow it")
+            covered = last
+        elif "." in token.id:
+            if _numbers(token.id, ".")[0] != before:
+                raise _BrokenLineError(token, f"empty node {token.id} stands after word {before}")
+        else:
+            before += 1
+            if token.id != str(before):
+                raise _BrokenLineError(token, f"word {token.id!r} stands where {before} is due")
+            if token.tag not in TAGS:
+                raise _BrokenLineError(
+                    token,
+                    f"{token.tag!r} is no universal part of speech; {nearest(token.tag, TAGS)}",
+                )
+    return words
+
+
+def _head(word: _Line, count: int) -> int:
+    """The place of a word's head, ROOT for a root's."""
+    if not (word.head.isascii() and word.head.isdecimal()):
+        raise _BrokenLineError(word, f"word {word.id} has the head {word.head!r}; give a number")
+    # a number longer than any sentence is not worth reading
+    if len(word.head) > 9 or int(word.head) > count:
+        raise _BrokenLineError(
+            word, f"the head of word {word.id} is {word.head}, but the words are 1..{count}"
+        )
+    return int(word.head) - 1 if int(word.head) else ROOT
+
+
+def _check_tree(heads: Sequence[int], words: Sequence[_Line]) -> None:
+    """One root, which every word leads up to."""
+    roots = [place for place, head in enumerate(heads) if head == ROOT]
+    if len(roots) > 1:
+        both = " and ".join(words[place].id for place in roots[:2])
+        raise _BrokenLineError(words[roots[1]], f"words {both} are both roots (head 0)")
+    above = list(heads)
+    for _ in range(len(heads).bit_length()):  # each time twice as far up
+        above = [ROOT if one == ROOT else above[one] for one in above]
+    on_it = next((one for one in above if one != ROOT), None)
+    if on_it is not None:  # as many steps up as there are words: on the cycle itself
+        word = words[on_it]
+        raise _BrokenLineError(word, f"word {word.id} is its own ancestor: heads run in a cycle")
+    assert roots  # without a root there would have been a cycle
 
 
 def _numbers(name: str, sign: str) -> tuple[int, int]:
     """The two numbers of a range or of an empty node; -1 for what is none."""
-    first, _, last = (int(n) if n.isdecimal() else -1 for n in name.partition(sign))
-    return first, last
+    first, _, last = name.partition(sign)
+    low, high = (
+        int(n) if n.isascii() and n.isdecimal() and len(n) < 9 else -1 for n in (first, last)
+    )
+    return low, high
 
 
 def _undecodable(content: bytes) -> int:

@@ -5,11 +5,8 @@ A download is checked against its published checksum before anything is kept.
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
-import urllib.error
-import urllib.request
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +16,6 @@ from espalier.errors import DataError, FileError, nearest
 from espalier.files import atomic_path
 
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0: not known)
-BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -82,10 +78,6 @@ SOURCES: dict[str, Source] = {
 }
 
 
-class UnreachableError(FileError):
-    """A download that did not come."""
-
-
 def cache_folder() -> Path:
     """Where downloads are kept: ESPALIER_DATA, else the user's cache."""
     given = os.environ.get("ESPALIER_DATA")
@@ -116,53 +108,72 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
     except FileError:
         source = _known(name)
     folder = cache_folder() / name
-    try:
-        for file, body in _bodies(source, progress):
+    with tempfile.TemporaryDirectory() as scratch:
+        for file, body in _bodies(source, Path(scratch), progress):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             with atomic_path(folder / file) as temporary:
                 temporary.write_bytes(body)
-    except UnreachableError as error:
-        raise FileError(
-            f"{error}; where there is no network, put {', '.join(source.files)} into {folder} by "
-            f"hand, or set ESPALIER_DATA to a folder that holds {name}/ with them"
-        ) from error
     return folder
 
 
-def _bodies(source: Source, progress: Progress | None) -> Iterator[tuple[str, bytes]]:
+def _bodies(
+    source: Source, scratch: Path, progress: Progress | None
+) -> Iterator[tuple[str, bytes]]:
     """Every wanted file with what it holds, each checked before it is given out."""
     match source:
         case Archive():
-            archive = download(source.url, md5=source.md5, progress=progress)
-            with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+            with zipfile.ZipFile(_download(source, "", source.md5, scratch, progress)) as opened:
                 inside = {Path(entry).name: entry for entry in opened.namelist()}
                 for file in source.files:
                     yield file, opened.read(inside[file])
         case Folder():
             for file, md5 in source.md5s.items():
-                yield file, download(f"{source.url}/{file}", md5=md5, progress=progress)
+                yield file, _download(source, f"/{file}", md5, scratch, progress).read_bytes()
 
 
-def download(url: str, *, md5: str, progress: Progress | None = None) -> bytes:
-    """The bytes at a URL, if their checksum is the one published."""
-    held = io.BytesIO()
+class _Bar:
+    """What pooch tells a progress bar, told to a function."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._done, self.total = progress, 0, 0
+
+    def update(self, more: int) -> None:
+        self._done += more
+        self._progress(self._done, self.total)
+
+    def reset(self) -> None:
+        self._done = 0
+
+    def close(self) -> None:
+        self._progress(self.total, self.total)
+
+
+def _download(
+    source: Source, file: str, md5: str, scratch: Path, progress: Progress | None
+) -> Path:
+    """A file of a data set in the scratch folder, if its checksum is the one published."""
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")
+    url = f"{source.url}{file}"
+    downloader = pooch.HTTPDownloader(
+        timeout=30, progressbar=False if progress is None else _Bar(progress)
+    )
     try:
-        with urllib.request.urlopen(url, timeout=30) as response:
-            total = int(response.headers.get("Content-Length") or 0)
-            while block := response.read(BLOCK):
-                held.write(block)
-                if progress is not None:
-                    progress(held.tell(), total)
-    except (urllib.error.URLError, OSError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise UnreachableError(f"{url} could not be downloaded ({reason})") from error
-    found = hashlib.md5(held.getvalue(), usedforsecurity=False).hexdigest()
-    if found != md5:
-        raise DataError(
-            f"{url} has the checksum {found}, but {md5} was expected: the download was cut short, "
-            f"or the file has changed; nothing was kept"
+        return Path(
+            pooch.retrieve(url, known_hash=f"md5:{md5}", path=scratch, downloader=downloader)
         )
-    return held.getvalue()
+    except ValueError as error:
+        raise DataError(
+            f"{url} has not the checksum that was expected: the download was cut short, or the "
+            f"file has changed; nothing was kept ({error})"
+        ) from error
+    except OSError as error:
+        raise FileError(
+            f"{url} could not be downloaded ({error}); where there is no network, put "
+            f"{', '.join(source.files)} into {cache_folder() / source.name} by hand, or set "
+            f"ESPALIER_DATA to a folder that holds {source.name}/ with them"
+        ) from error
 
 
 def _known(name: str) -> Source:

@@ -9,6 +9,7 @@ sentence share: they are cluster-robust, by sentence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from espalier.errors import DataError
 from espalier.syntax.pairs import CLASSES, TreePairs
 
 Array = np.ndarray
-NORMAL = 1.959963984540054  # of a 95% interval
+NORMAL = NormalDist().inv_cdf(0.975)  # of a 95% interval
 TREE = "tree distance"  # the coefficient that the claim is about
 
 
@@ -113,6 +114,8 @@ def frequency_correlations(
 
     Words outside the vocabulary are left out: all of them are one word to the model.
     """
+    from scipy.stats import spearmanr
+
     known = (words.unknown[pairs.left] + words.unknown[pairs.right]) == 0
     used = np.isfinite(values) & known & (pairs.classes < CLASSES.index("other"))
     rows = []
@@ -120,9 +123,8 @@ def frequency_correlations(
         here = used & (pairs.distance == distance) if distance else used
         if here.sum() < 3:
             continue
-        ranks = _ranks(values[here])
         for name, side in (("left", pairs.left), ("right", pairs.right)):
-            found = np.corrcoef(ranks, _ranks(words.frequency[side[here]]))[0, 1]
+            found = spearmanr(values[here], words.frequency[side[here]]).statistic
             row = {"distance": distance, "word": name, "correlation": float(found)}
             rows.append(row | {"cases": int(here.sum())})
     return rows
@@ -133,10 +135,3 @@ def _within(column: Float[Array, " P"], group: Int[Array, " P"]) -> Float[Array,
     means = np.bincount(group, column) / np.bincount(group)
     found: Float[Array, " P"] = column - means[group]
     return found
-
-
-def _ranks(values: Array) -> Float[Array, " P"]:
-    """Ranks, those of equal values averaged."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts - 1) / 2
-    return np.asarray(middle[place], dtype=np.float64)

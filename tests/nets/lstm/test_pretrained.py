@@ -46,7 +46,17 @@ def test_what_is_saved_in_half_precision_is_read_in_single(tmp_path):
         es.Vocabulary(("a", "b"), (1,))
 
 
-ABSENT = ("cyclopts", "rich", "pyconll", "pandas", "pyarrow", "joblib", "matplotlib", "networkx")
+ABSENT = (
+    "cyclopts",
+    "rich",
+    "pooch",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "joblib",
+    "matplotlib",
+    "networkx",
+)
 
 
 def test_the_device_command_needs_little_more_than_torch(tmp_path):
