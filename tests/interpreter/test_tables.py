@@ -1,4 +1,8 @@
+import copy
+import gc
 import math
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -6,12 +10,12 @@ import pytest
 from hypothesis import given
 
 from espalier.errors import ProgramError
-from espalier.interpreter import interpret, tables
+from espalier.interpreter import Machine, interpret, tables
 from espalier.interpreter.batch import NULL
-from espalier.interpreter.tables import NO_RULE, UNDEFINED, tabulate
+from espalier.interpreter.tables import NO_RULE, UNDEFINED, Tables, tabulate
 from espalier.language import Atom, Program, Rule, RuleSet, program_spec, var
 from reference import assignments, holds, undefined_reads
-from strategies import programs
+from strategies import cases, programs
 
 MOST_ASSIGNMENTS = 3000
 
@@ -96,3 +100,34 @@ def test_rules_over_the_same_variables_that_hold_together_are_met() -> None:
     assert interpret(clashing, [0, 2], max_layers=1).outputs == [1, 2]
     with pytest.raises(ProgramError, match="2 rules of 'y' hold together"):
         interpret(clashing, [1], max_layers=1)
+
+
+@given(cases())
+def test_tables_are_made_once_however_many_threads_run_the_program(case) -> None:
+    def run(_: int) -> object:
+        machine = Machine(case.program, strict=False)
+        return machine.run(machine.start(case.batch), max_layers=case.max_layers)
+
+    with ThreadPoolExecutor(4) as threads:
+        runs = list(threads.map(run, range(8)))
+    fresh = replace(case.program)
+    machine = Machine(fresh, strict=False)
+    assert runs == [machine.run(machine.start(case.batch), max_layers=case.max_layers)] * 8
+    assert case.program.derived(Tables.of) is case.program.derived(Tables.of)
+    assert case.program == fresh
+
+
+def test_tables_go_with_their_program_and_are_not_part_of_its_copies() -> None:
+    program = program_spec(
+        {"x": var(3, input_init_fn=int)},
+        rules=[Rule({}, "x", 0, 2)],
+        output_name="x",
+        input_range=3,
+    )
+    program.derived(Tables.of)
+    tables = weakref.ref(program.derived(Tables.of).rules["x"][0].rows)
+    assert "_derived" not in vars(copy.copy(program))
+    assert copy.copy(program) == program
+    del program
+    gc.collect()
+    assert tables() is None

@@ -10,7 +10,7 @@ import numpy as np
 from espalier.interpreter import refusals
 from espalier.interpreter.attention import attend
 from espalier.interpreter.batch import NULL, Batch, Column, Ints, Mask, State
-from espalier.interpreter.tables import UNDEFINED, RuleTable, tabulate
+from espalier.interpreter.tables import UNDEFINED, RuleTable, Tables
 from espalier.language import (
     ByInput,
     ByPosition,
@@ -39,15 +39,9 @@ class Machine:
         self, program: Program, *, strict: bool = True, record_rules: bool = False
     ) -> None:
         self.program, self.strict = program, strict
-        self._tables = tabulate(program)
-        # Heads whose every value has a reset are null after every layer, with nothing to look up.
-        self._always_reset = [name for name in program.heads if _is_always_reset(program, name)]
-        self._resets = {name: _reset_numbers(program, name) for name in self._always_reset}
-        for name in self._always_reset:
-            del self._tables[name]
+        self._tables = program.derived(Tables.of)
         # Which rules have held somewhere so far, by their number; kept only if asked for.
         self.satisfied = np.zeros(len(program.rules), dtype=bool) if record_rules else None
-        self._initial = {name: _first_codes(program, name) for name in program.variables}
 
     def start(
         self,
@@ -65,18 +59,18 @@ class Machine:
         for name, initial in self.program.initial.items():
             match initial:
                 case ByInput():
-                    columns[name] = self._initial[name][tokens]
+                    columns[name] = self._tables.initial[name][tokens]
                 case ByPosition():
-                    columns[name] = self._initial[name][batch.position]
+                    columns[name] = self._tables.initial[name][batch.position]
                 case Constant():
-                    columns[name] = self._initial[name][np.zeros_like(tokens)]
+                    columns[name] = self._tables.initial[name][np.zeros_like(tokens)]
         for name in self.program.heads:
             columns[name] = _nulls(self.program.specs[name], len(tokens))
         return State(batch, 0, columns)
 
     def attend(self, state: State) -> State:
         """The state after the attention sub-layer."""
-        stale = [name for name in self.program.heads if name not in self._always_reset]
+        stale = [name for name in self.program.heads if name not in self._tables.resets]
         refusals.refuse_stale(self.program, stale, state)
         attended, resting = attend(self.program, state), self.resting(state, state.layer)
         if resting.any():
@@ -109,7 +103,7 @@ class Machine:
         # Any code will do where a variable is null: what was found there does not count.
         codes |= {name: np.maximum(codes[name], 0) for name in nulls}
         columns = dict(state.columns)
-        for output, tables in self._tables.items():
+        for output, tables in self._tables.rules.items():
             answer = self._answer(tables[0], state, codes, nulls)
             for table in tables[1:]:
                 found = self._answer(table, state, codes, nulls)
@@ -118,10 +112,10 @@ class Machine:
                     raise refusals.two_rules(self.program, output, state, both)
                 answer = np.maximum(answer, found)
             columns[output] = _write(specs[output], columns[output], answer)
-        for name in self._always_reset:
+        for name, resets in self._tables.resets.items():
             if self.satisfied is not None:
                 seen = codes[name] if name not in nulls else codes[name][~nulls[name]]
-                self.satisfied[self._resets[name][seen]] = True
+                self.satisfied[resets[seen]] = True
             columns[name] = _nulls(specs[name], len(state.batch.example))
         return replace(state, columns=columns)
 
@@ -174,26 +168,6 @@ class Machine:
             int(number): Run(part.tolist(), state.layer, halted)
             for number, part in zip(state.batch.inputs, parts, strict=False)
         }
-
-
-def _is_always_reset(program: Program, name: str) -> bool:
-    values = {rule.old for rule in program.rules if rule.output == name and rule.is_reset}
-    return values == set(program.specs[name].values)
-
-
-def _reset_numbers(program: Program, name: str) -> Ints:
-    """For each value of a head's output, the number of the rule that resets it."""
-    numbers = {rule.old: n for n, rule in enumerate(program.rules) if rule.output == name}
-    return np.asarray([numbers[value] for value in program.specs[name].values])
-
-
-def _first_codes(program: Program, name: str) -> Column:
-    """The table of first values, as codes or reals."""
-    spec, initial = program.specs[name], program.initial[name]
-    values = (initial.value,) if isinstance(initial, Constant) else initial.table
-    if isinstance(spec, Numerical):
-        return np.asarray(values, dtype=np.float64)
-    return np.asarray([spec.code(value) for value in values], dtype=np.int64)
 
 
 def _nulls(spec: Variable, size: int) -> Column:

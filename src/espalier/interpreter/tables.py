@@ -9,19 +9,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from espalier.interpreter.batch import NULL, Ints, Mask
-from espalier.language import Program, Rule, Value, Variable
+from espalier.interpreter.batch import NULL, Column, Ints, Mask
+from espalier.language import Constant, Numerical, Program, Rule, Value
 
 # What a table answers beside a new code (>= 0) and NULL (-1).
 UNDEFINED = -2  # a rule holds but for variables that are null here
 NO_RULE = -3
 
-DENSE_LIMIT = 1 << 22
+# A dense array has at most so many places, so many for each row, or so many however few the rows.
+DENSE_LIMIT, DENSE_SHARE, SMALL = 1 << 22, 8, 1 << 10
 # Numbers are made of at most this many values at a time, so that they fit into 64 bits.
 STAGE_LIMIT = 1 << 31
 
@@ -30,20 +31,16 @@ class Index:
     """Finds the row of a table of codes that equals given codes."""
 
     def __init__(self, rows: Ints, sizes: Sequence[int]) -> None:
-        self._stages = _stages(sizes)
-        self._known: list[Ints] = []
-        self._dense = math.prod(sizes) <= DENSE_LIMIT
+        self._stages, self._sizes = _stages(sizes), sizes
+        # Kept as long as the program, so that memory follows the rules and not what is possible.
+        room = min(DENSE_LIMIT, max(SMALL, DENSE_SHARE * len(rows)))
+        self._dense = math.prod(sizes) <= room
         if self._dense:
             place = np.full(math.prod(sizes), -1, dtype=np.int64)
             place[_number(list(rows.T), sizes)] = np.arange(len(rows))
-            self._known.append(place)
-            self._sizes = sizes
+            self._known = [place]
             return
-        rank = np.zeros(len(rows), dtype=np.int64)
-        for columns, stage_sizes in self._stages:
-            number = _number([rows[:, c] for c in columns], stage_sizes)
-            known, rank = np.unique(rank * math.prod(stage_sizes) + number, return_inverse=True)
-            self._known.append(known)
+        rank, self._known = _ranks(rows, sizes)
         self._row = np.zeros(len(self._known[-1]), dtype=np.int64)
         self._row[rank] = np.arange(len(rows))
 
@@ -115,64 +112,110 @@ class RuleTable:
         return self._indices[kept]
 
 
+@dataclass(frozen=True)
+class Tables:
+    """All that the interpreter looks up: rules, resets and first values, made once a program."""
+
+    rules: dict[str, list[RuleTable]]  # by output variable
+    # Heads whose every value has a reset are null after every layer, with nothing to look up: for
+    # each of their values, the number of the rule that resets it.
+    resets: dict[str, Ints]
+    initial: dict[str, Column]
+
+    @staticmethod
+    def of(program: Program) -> Tables:
+        """The tables of `program`."""
+        rules, numbers = tabulate(program), _reset_numbers(program)
+        resets = {
+            name: np.asarray([numbers[name, value] for value in program.specs[name].values])
+            for name in program.heads
+            if all((name, value) in numbers for value in program.specs[name].values)
+        }
+        initial = {name: _first_codes(program, name) for name in program.variables}
+        return Tables({n: table for n, table in rules.items() if n not in resets}, resets, initial)
+
+
+def _reset_numbers(program: Program) -> dict[tuple[str, Value], int]:
+    return {(r.output, r.old): number for number, r in enumerate(program.rules) if r.is_reset}
+
+
+def _first_codes(program: Program, name: str) -> Column:
+    """The table of first values, as codes or reals."""
+    spec, initial = program.specs[name], program.initial[name]
+    values = (initial.value,) if isinstance(initial, Constant) else initial.table
+    if isinstance(spec, Numerical):
+        return np.asarray(values, dtype=np.float64)
+    return np.asarray([spec.code(value) for value in values], dtype=np.int64)
+
+
 def tabulate(program: Program) -> dict[str, list[RuleTable]]:
     """For each output variable that has rules, its tables."""
-    groups: dict[tuple[str, tuple[str, ...]], dict[int, Rule]] = defaultdict(dict)
-    order = {name: place for place, name in enumerate(program.specs)}
+    specs = program.specs
+    codes: dict[str, dict[Value, int]] = {
+        name: {value: code for code, value in enumerate(spec.values)}
+        for name, spec in specs.items()
+    }
+    order = {name: place for place, name in enumerate(specs)}
+    groups: dict[tuple[str, tuple[str, ...]], list[tuple[int, Rule]]] = defaultdict(list)
     for number, rule in enumerate(program.rules):
-        names = sorted((atom.variable for atom in rule.antecedent), key=order.__getitem__)
-        groups[rule.output, tuple(names)][number] = rule
+        names = sorted([atom.variable for atom in rule.antecedent], key=order.__getitem__)
+        groups[rule.output, tuple(names)].append((number, rule))
     tables: dict[str, list[RuleTable]] = defaultdict(list)
     for (output, over), rules in groups.items():
-        for part in _parts(rules, over):
-            tables[output].append(_table(output, over, part, program.specs))
+        tables[output] += _tables(output, over, rules, codes)
     return dict(tables)
 
 
-def _parts(rules: dict[int, Rule], names: tuple[str, ...]) -> list[dict[int, Rule]]:
-    """The rules, in several parts where some could hold together: a table answers but once.
+def _tables(
+    output: str,
+    names: tuple[str, ...],
+    rules: list[tuple[int, Rule]],
+    codes: Mapping[str, Mapping[Value, int]],
+) -> Iterator[RuleTable]:
+    """The rules over `names`, in several tables where some hold together: one answers but once.
 
     Only programs that were loosened have such rules; the machine meets them and raises.
     """
-    parts: list[tuple[dict[int, Rule], set[tuple[Value, ...]]]] = []
-    for number, rule in rules.items():
-        allowed = {atom.variable: atom.values for atom in rule.antecedent}
-        keys = set(itertools.product(*(allowed[name] for name in names)))
-        part = next((part for part in parts if part[1].isdisjoint(keys)), None)
-        if part is None:
-            part = ({}, set())
-            parts.append(part)
-        part[0][number] = rule
-        part[1].update(keys)
-    return [part for part, _ in parts]
-
-
-def _table(
-    output: str, names: tuple[str, ...], rules: Mapping[int, Rule], specs: Mapping[str, Variable]
-) -> RuleTable:
-    codes = {name: {v: c for c, v in enumerate(specs[name].values)} for name in names}
     rows: list[tuple[int, ...]] = []
     answers: list[int] = []
     owners: list[int] = []
-    resets = True
-    for number, rule in rules.items():
+    for number, rule in rules:
         allowed = {atom.variable: atom.values for atom in rule.antecedent}
-        choices = [[codes[name][value] for value in allowed[name]] for name in names]
-        new = NULL if rule.new is None else codes[output][rule.new]
+        choices = [[codes[n][v] for v in dict.fromkeys(allowed[n])] for n in names]
         found = list(itertools.product(*choices))
         rows += found
-        answers += [new] * len(found)
+        answers += [NULL if rule.new is None else codes[output][rule.new]] * len(found)
         owners += [number] * len(found)
-        resets &= rule.is_reset
-    return RuleTable(
-        output,
-        names,
-        np.asarray(rows, dtype=np.int64),
-        np.asarray(answers, dtype=np.int64),
-        np.asarray(owners, dtype=np.int64),
-        tuple(len(specs[name].values) for name in names),
-        reads_null=not resets,
-    )
+    sizes = tuple(len(codes[name]) for name in names)
+    table = np.asarray(rows, dtype=np.int64)
+    news, numbers = np.asarray(answers, dtype=np.int64), np.asarray(owners, dtype=np.int64)
+    repeat = _repeats(_ranks(table, sizes)[0])
+    reads_null = not all(rule.is_reset for _, rule in rules)
+    for time in range(int(repeat.max()) + 1):
+        part = repeat == time
+        yield RuleTable(
+            output, names, table[part], news[part], numbers[part], sizes, reads_null=reads_null
+        )
+
+
+def _repeats(ranks: Ints) -> Ints:
+    """How often each entry's value has stood before it."""
+    order = np.argsort(ranks, kind="stable")
+    ordered = ranks[order]
+    repeat = np.zeros_like(ranks)
+    repeat[order] = np.arange(len(ranks)) - np.searchsorted(ordered, ordered)
+    return repeat
+
+
+def _ranks(rows: Ints, sizes: Sequence[int]) -> tuple[Ints, list[Ints]]:
+    """A number for each row, equal where rows are, and what it takes to number others so."""
+    rank = np.zeros(len(rows), dtype=np.int64)
+    stages = []
+    for columns, stage_sizes in _stages(sizes):
+        number = _number([rows[:, c] for c in columns], stage_sizes)
+        known, rank = np.unique(rank * math.prod(stage_sizes) + number, return_inverse=True)
+        stages.append(known)
+    return rank, stages
 
 
 def _number(columns: Sequence[Ints], sizes: Sequence[int]) -> Ints:

@@ -6,9 +6,10 @@ machines, the interpreter and the compiled network, start from it and from nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 from espalier.errors import ProgramError, nearest
 from espalier.language.conflicts import find_conflict
@@ -34,6 +35,8 @@ from espalier.language.variables import (
     without_functions,
 )
 from espalier.language.wiring import all_variables
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,18 @@ class Program:
         return frozenset(
             atom.variable for rule in self.rules if not rule.is_reset for atom in rule.antecedent
         )
+
+    def derived(self, make: Callable[[Program], T]) -> T:
+        """What `make` makes of the program: made once, and kept as long as the program is.
+
+        Two threads that ask at once may both make it; one of the two is kept.
+        """
+        kept: dict[object, Any] = self.__dict__.setdefault("_derived", {})
+        return kept[make] if make in kept else kept.setdefault(make, make(self))  # type: ignore[no-any-return]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what was derived from them is made again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def output(self) -> Categorical:
