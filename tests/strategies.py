@@ -181,13 +181,12 @@ def _start(
 def random_heads(dice: Dice, own: Specs, *, causal: bool) -> tuple[dict[str, Head], Specs]:
     """Up to three heads, and the specs of every variable, their outputs included.
 
-    Now and then a head reads another's output, which is null when a layer starts. A causal
-    program's heads may look ahead, but not only ahead.
+    A causal program's heads may look ahead, but not only ahead.
     """
     heads: dict[str, Head] = {}
     specs = dict(own)
     for name in ["h0", "h1", "h2"][: dice.number(0, 3)]:
-        head = random_head(dice, specs if dice.chance(35) else own)
+        head = random_head(dice, own)
         if causal and head.relative_positions and min(head.relative_positions) > 0:
             nearest = min(head.relative_positions)
             away = {-nearest} if head.query is None else head.relative_positions | {-nearest}
@@ -225,7 +224,7 @@ def _access(own: Specs, heads: dict[str, Head], specs: Specs, *, strict: bool) -
     guarded = [
         name
         for name, head in heads.items()
-        if EDGE in own and name not in safe and _defined_at_edge(head, own)
+        if EDGE in own and name not in safe and _defined_at_edge(head)
     ]
     return Access(specs, writes, [*own, *safe * 2, *guarded * 2], EDGE, guarded)
 
@@ -233,15 +232,14 @@ def _access(own: Specs, heads: dict[str, Head], specs: Specs, *, strict: bool) -
 def _always_defined(head: Head, own: Specs) -> bool:
     """Whether the head reports something at every position of every input."""
     selects_itself = head.relative_positions is None or 0 in head.relative_positions
-    if head.value not in own or head.query != head.key or not selects_itself:
+    if head.query != head.key or not selects_itself:
         return False
-    if head.relative_positions == {0}:
-        return head.key is None or head.key in own
-    return head.key in own and (head.value == head.key or isinstance(own[head.value], Numerical))
+    agrees = head.value == head.key or isinstance(own[head.value], Numerical)
+    return head.relative_positions == {0} or agrees
 
 
-def _defined_at_edge(head: Head, own: Specs) -> bool:
-    return head.query is None and head.value in own and head.relative_positions <= {-1, -2}
+def _defined_at_edge(head: Head) -> bool:
+    return head.query is None and head.relative_positions <= {-1, -2}
 
 
 # Rules

@@ -144,6 +144,23 @@ def test_a_bad_input_is_refused_by_name(tokens, culprit):
         interpret_many(COUNTER, [[0], tokens], max_layers=1)
 
 
+@pytest.mark.parametrize(
+    "endless",
+    [lambda: itertools.repeat(1), lambda: itertools.count(), lambda: range(10**15)],
+    ids=["repeat", "count", "range"],
+)
+def test_an_endless_input_is_refused(endless):
+    with pytest.raises(ProgramError, match=r"the input, a sequence of tokens, .* at most"):
+        interpret(COUNTER, endless(), max_layers=1)
+    with pytest.raises(ProgramError, match=r"input 1: the input, .* at most"):
+        interpret_many(COUNTER, iter([[0], endless()]), max_layers=1)
+
+
+def test_an_endless_batch_is_refused():
+    with pytest.raises(ProgramError, match=r"the batch.* has not ended"):
+        interpret_many(COUNTER, itertools.repeat([0] * 4), max_layers=1)
+
+
 @pytest.mark.parametrize("batch", [3, "01", None, [0, 1]], ids=repr)
 def test_a_batch_must_be_a_list_of_sequences(batch):
     with pytest.raises(ProgramError):

@@ -157,20 +157,6 @@ def test_a_program_that_never_halts_is_refused(period):
     assert interpret(program, [1, 0, 1], max_layers=5000).layers == 5000
 
 
-def test_heads_of_one_layer_do_not_see_each_other():
-    program = program_spec(
-        {"x": var(3, input_init_fn=int), "out": var(3)},
-        {"left": v_relative("x", -1), "left_of_left": v_relative("left", -1)},
-        rules=[Rule({"left_of_left": n}, "out", 0, n) for n in (1, 2)],
-        output_name="out",
-        input_range=3,
-    )
-    machine = Machine(program, strict=False)
-    assert machine.run(machine.start([[1, 2, 0]]), max_layers=3)[0].outputs == [0, 0, 0]
-    with pytest.raises(UndefinedError, match="'left_of_left'"):
-        interpret(program, [1, 2, 0], max_layers=1)
-
-
 @pytest.mark.parametrize(
     ("tokens", "seen"),
     [([0, 0, 0], 0.0), ([0, 1, 2], 1.0), ([1, 2, 2], 1.0), ([1, 3], 1.0), ([2, 2, 3], 3.0)],

@@ -71,10 +71,12 @@ def test_the_output_is_like_the_value_unless_it_is_given():
     assert output_of(qkv("s", "a", "b", output_spec=var(5))).size == 5
 
 
-def test_the_output_of_a_chain_is_like_the_first_value():
-    assert output_of(v_relative("g", 1), g=v_relative("c", 1)).size == 4
-    assert output_of(v_relative("g", 1), g=v_relative("c", 1, var(6))).size == 6
-    assert output_of(qkv("g", "a", "n"), g=v_relative("b", 1)).values == (0.0, 1.0)
+@pytest.mark.parametrize(
+    "head", [v_relative("g", 1), qkv("g", "a", "n"), qkv("a", "g", "n"), qkv("a", "b", "g")]
+)
+def test_a_head_that_reads_the_output_of_a_head_is_refused(head):
+    with pytest.raises(ProgramError, match=r"'h'.*'g', the output of a head.*copy it"):
+        output_of(head, g=v_relative("a", 0))
 
 
 def test_the_output_of_a_head_does_not_take_over_the_init_of_its_value():

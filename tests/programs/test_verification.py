@@ -6,7 +6,6 @@ import torch
 import espalier as es
 from espalier import zoo
 from espalier.compiler import CompiledModel
-from espalier.language import program_spec, v_relative, var
 
 ENTRY = zoo.load("parity-sequential-relative")
 BATCH = [ENTRY.encode(bits) for bits in ("1", "1011", "00")]
@@ -69,17 +68,6 @@ def test_an_input_that_the_interpreter_refuses_is_an_error_and_the_others_are_co
     assert "undefined" in found.errors[1]
     assert found.count == 0
     assert es.verify(ENTRY.program, [[1, 1]], strict=False, max_layers=3).ok
-
-
-def test_chained_heads_are_null_in_both_machines() -> None:
-    program = program_spec(
-        {"x": var(2, input_init_fn=lambda t: t), "y": var(2)},
-        {"left": v_relative("x", 0), "chained": v_relative("left", 0)},
-        ffn_fn=lambda z: z.__setitem__("y", z["left"]),
-        output_name="y",
-        input_range=2,
-    )
-    assert es.verify(program, [[0, 1, 1]], max_layers=3).ok
 
 
 def test_saving(tmp_path) -> None:

@@ -108,7 +108,7 @@ def averages(program: Program, head: Head) -> bool:
         return False
     if head.query is None or head.key is None:
         return True
-    if isinstance(program.specs[head.query], SetValued) or head.key not in program.variables:
+    if isinstance(program.specs[head.query], SetValued):
         return True
     initial = program.initial[head.key]
     fixed = all(rule.output != head.key for rule in program.rules)

@@ -52,10 +52,6 @@ def head_output(program: Program, name: str, state: State) -> Column:
 
 def select(program: Program, head: Head, state: State) -> Sums:
     """The sums over what `head` selects; squares are left at 0 for numbers, which may differ."""
-    # Outputs of heads are null when a layer starts, and null neither matches nor is carried.
-    if {head.query, head.key, head.value} & program.heads.keys():
-        nothing = np.zeros(len(state.batch.example))
-        return Sums(nothing, nothing, nothing)
     if head.relative_positions is not None:
         return _by_offset(program, head, state)
     if program.causal:

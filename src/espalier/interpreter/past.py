@@ -102,8 +102,7 @@ def _reaches(program: Program) -> dict[str, int | None]:
         offsets = head.relative_positions
         reach = None if offsets is None or -min(offsets) > NEAR else -min(offsets)
         for name in (head.key, head.value):
-            # The outputs of heads are null when a layer starts: there is nothing to keep.
-            if name is None or name in program.heads or reach == 0:
+            if name is None or reach == 0:
                 continue
             known = reaches.get(name, 0)
             reaches[name] = None if reach is None or known is None else max(reach, known)

@@ -28,12 +28,6 @@ def undefined(
 
 def _why_undefined(program: Program, name: str, state: State, entry: int) -> str:
     head = program.heads[name]
-    chained = [v for v in (head.query, head.key, head.value) if v in program.heads]
-    if chained:
-        return (
-            f"its head reads {chained[0]!r}, the output of another head, which is null when a "
-            f"layer starts (copy it into a variable first)"
-        )
     count = int(select(program, head, state).count[entry])
     if count == 0:
         return f"its head ({head}) selects no position"

@@ -152,7 +152,7 @@ def tabulate(program: Program) -> dict[str, list[RuleTable]]:
     """For each output variable that has rules, its tables."""
     specs = program.specs
     codes: dict[str, dict[Value, int]] = {
-        name: {value: code for code, value in enumerate(spec.values)}
+        name: dict(zip(spec.values, range(len(spec.values)), strict=True))
         for name, spec in specs.items()
     }
     order = {name: place for place, name in enumerate(specs)}

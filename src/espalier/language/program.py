@@ -28,6 +28,7 @@ from espalier.language.validation import (
     initial_values,
 )
 from espalier.language.variables import (
+    MOST_ITEMS,
     Categorical,
     Variable,
     as_integer,
@@ -212,12 +213,20 @@ def check_layers(program: Program, max_layers: object) -> int | None:
 
 def check_batch(program: Program, batch: Iterable[Iterable[object]]) -> list[tuple[int, ...]]:
     """Every sequence of a batch as token ids; the error names the one that is refused."""
-    checked = []
-    for number, sequence in enumerate(as_items(batch, "the batch, a list of sequences,")):
+    what = "the batch, a list of sequences,"
+    is_list = hasattr(batch, "__len__") or not hasattr(batch, "__iter__")
+    checked, total = [], 0
+    for number, sequence in enumerate(as_items(batch, what) if is_list else batch):
         try:
             checked.append(program.tokens(sequence))  # type: ignore[arg-type]
         except ProgramError as error:
             raise ProgramError(f"input {number}: {error}") from None
+        total += len(checked[-1])
+        if total > MOST_ITEMS and not is_list:
+            raise ProgramError(
+                f"{what} is an iterator ({type(batch).__name__}) that has not ended after "
+                f"{number + 1:,} sequences with {total:,} tokens; give it as a list"
+            )
     return checked
 
 

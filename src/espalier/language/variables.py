@@ -26,6 +26,9 @@ InitFunction = Callable[[int], object]
 TIE = 2.0**-14
 TIE_ROUNDINGS = 32 * 2.0**-23
 
+# No collection that is given is larger: what goes on beyond it is taken to have no end.
+MOST_ITEMS = 4_000_000
+
 
 @dataclass(frozen=True)
 class Init:
@@ -279,13 +282,19 @@ def as_real(value: object) -> float:
 
 
 def as_items(values: object, what: str) -> list[object]:
-    """What a collection holds; ProgramError if it is none, or is text."""
+    """What a collection holds; ProgramError if it is none, is text, or goes on and on."""
     if isinstance(values, str | bytes):
         raise ProgramError(f"{what} must be a collection; found {values!r}")
     try:
-        return list(values)  # type: ignore[call-overload, no-any-return]
+        found = list(itertools.islice(values, MOST_ITEMS + 1))  # type: ignore[call-overload]
     except TypeError:
         raise ProgramError(f"{what} must be a collection; found {values!r}") from None
+    if len(found) > MOST_ITEMS:
+        raise ProgramError(
+            f"{what} may hold {MOST_ITEMS:,} items at most; found more, or an iterator without "
+            f"end: {type(values).__name__}"
+        )
+    return found
 
 
 def as_set(value: object) -> frozenset[int]:

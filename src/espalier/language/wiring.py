@@ -1,7 +1,7 @@
 """Which variables a program has: its own and the outputs of its heads, and whether they fit.
 
 All heads read the state at the start of a layer, where the outputs of heads are null. A head that
-queries another head's output is therefore well formed but always undefined.
+reads another head's output would always be undefined, and is refused.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def all_variables(
         if name in variables:
             raise ProgramError(f"{name!r} is both a variable and a head; rename one of them")
     known = dict(variables)
-    for name in heads:
-        known[name] = _output_of(name, variables, heads, ())
     for name, head in heads.items():
+        _check_reads(name, head, variables, heads)
+        known[name] = _output_of(name, head, variables[head.value])
         _check_shape(name, head)
-        _check_match(name, head, known)
+        _check_match(name, head, variables)
     return known
 
 
@@ -41,21 +41,25 @@ def _check_mapping(what: str, given: object, kind: object, example: str) -> None
             raise ProgramError(f"{what}[{name!r}] must be made by {example}; found {spec!r}")
 
 
-def _output_of(
-    name: str, variables: Mapping[str, Variable], heads: Mapping[str, Head], above: tuple[str, ...]
-) -> Categorical | Numerical:
+def _check_reads(
+    name: str, head: Head, variables: Mapping[str, Variable], heads: Mapping[str, Head]
+) -> None:
+    for verb, read in (
+        ("carries", head.value),
+        ("has query", head.query),
+        ("has key", head.key),
+    ):
+        if read in heads:
+            raise ProgramError(
+                f"head {name!r} {verb} {read!r}, the output of a head, which is null when a layer "
+                "starts; copy it into a variable, which can be read in the next layer"
+            )
+        if read is not None and read not in variables:
+            raise ProgramError(f"head {name!r} {verb} {read!r}, {nearest(read, variables)}")
+
+
+def _output_of(name: str, head: Head, value: Variable) -> Categorical | Numerical:
     """What the head `name` writes: its declared output, or a copy of its value's kind."""
-    head = heads[name]
-    if head.value in variables:
-        value = variables[head.value]
-    elif head.value in above or head.value == name:
-        raise ProgramError(f"head {name!r} carries its own output {head.value!r}")
-    elif head.value in heads:
-        value = _output_of(head.value, variables, heads, (*above, name))
-    else:
-        raise ProgramError(
-            f"head {name!r} carries {head.value!r}, {nearest(head.value, [*variables, *heads])}"
-        )
     match value, head.output_spec:
         case Categorical(size), None:
             return Categorical(size, Init(0))
@@ -87,9 +91,6 @@ def _check_shape(name: str, head: Head) -> None:
 def _check_match(name: str, head: Head, known: Mapping[str, Variable]) -> None:
     if head.query is None or head.key is None:
         return
-    for role, variable in (("query", head.query), ("key", head.key)):
-        if variable not in known:
-            raise ProgramError(f"head {name!r} has {role} {variable!r}, {nearest(variable, known)}")
     query, key = known[head.query], known[head.key]
     if not isinstance(key, Categorical):
         raise ProgramError(f"head {name!r} has key {head.key!r} ({key}); a key is categorical")
