@@ -123,6 +123,8 @@ NAMES = [
     Spoiler("head is a variable", ("'odd'",), head(lambda: var(2))),
     Spoiler("input_range of 0", ("input_range", "0"), changed(input_range=0)),
     Spoiler("input_range a float", ("input_range", "2.0"), changed(input_range=2.0)),
+    Spoiler("input_range huge", ("input_range", "1,000,000,000"), changed(input_range=10**9)),
+    Spoiler("position_range huge", ("position_range",), changed(position_range=10**9)),
     Spoiler("input_range None", ("input_range", "None"), changed(input_range=None)),
     Spoiler("position_range of 0", ("position_range", "0"), changed(position_range=0)),
     Spoiler("position_range a float", ("position_range", "4.5"), changed(position_range=4.5)),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from dice import Dice
 from espalier.errors import ProgramError
 from espalier.language import numerical_var, set_var, show_value, var
+from espalier.language.variables import OUT_OF_RANGE
 from reference import nearest_bucket
 from strategies import random_buckets
 
@@ -151,3 +152,47 @@ def test_buckets_that_are_not_numbers_are_refused(junk):
 )
 def test_values_are_shown_as_a_person_writes_them(value, shown):
     assert show_value(value) == shown
+
+
+@given(st.integers(1, 9), st.integers(-30, 30))
+def test_a_write_out_of_range_is_refused_saturates_or_wraps_as_the_variable_says(size, value):
+    assert (
+        var(size, out_of_range="saturate").check_written(value) == sorted((0, value, size - 1))[1]
+    )
+    assert var(size, out_of_range="wrap").check_written(value) == value % size
+    for choice in OUT_OF_RANGE:
+        spec = var(size, out_of_range=choice)
+        if 0 <= value < size:
+            assert spec.check_written(value) == spec.check(value) == value
+        else:
+            with pytest.raises(ProgramError):
+                spec.check(value)
+    if not 0 <= value < size:
+        with pytest.raises(ProgramError, match=f"{value} is outside"):
+            var(size).check_written(value)
+
+
+def test_saturating_changes_no_first_value_and_needs_an_integer():
+    for choice in ("saturate", "wrap"):
+        with pytest.raises(ProgramError, match="default: 3 is outside"):
+            var(3, default=3, out_of_range=choice)
+        with pytest.raises(ProgramError, match="integer"):
+            var(3, out_of_range=choice).check_written(1.0)
+    with pytest.raises(ProgramError, match=r"refuse, saturate, wrap; found 'clip'"):
+        var(3, out_of_range="clip")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: var(10**9),
+        lambda: set_var([{0}], 10**9),
+        lambda: set_var([{10**9}]),
+        lambda: set_var(itertools.repeat({1})),
+        lambda: numerical_var(itertools.count()),
+        lambda: set_var([itertools.repeat(1)]),
+    ],
+)
+def test_what_is_too_large_is_refused_by_its_size(make):
+    with pytest.raises(ProgramError, match=r"at most 1,000,000|4,000,000 items at most"):
+        make()

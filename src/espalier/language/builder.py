@@ -18,7 +18,7 @@ from typing import Any
 
 from espalier.errors import ProgramError, nearest
 from espalier.language.heads import Head
-from espalier.language.rules import Atom, Rule
+from espalier.language.rules import Atoms, Rule
 from espalier.language.variables import Value, Variable
 from espalier.language.wiring import all_variables
 
@@ -31,6 +31,7 @@ class RuleBuilder:
     ) -> None:
         self._heads = dict(heads or {})
         self._variables = all_variables(variables, self._heads)
+        self._atoms = Atoms()
         self._open: list[dict[str, Value]] = []
         self._rules: list[Rule] = []
 
@@ -38,6 +39,11 @@ class RuleBuilder:
     def rules(self) -> tuple[Rule, ...]:
         """Every rule written so far."""
         return tuple(self._rules)
+
+    @property
+    def variables(self) -> Mapping[str, Variable]:
+        """The variables, the outputs of heads included, whose values the rules were checked for."""
+        return self._variables
 
     @property
     def scope(self) -> dict[str, Value]:
@@ -79,14 +85,19 @@ class RuleBuilder:
             )
         scope = self.scope
         try:
-            new = self._variables[name].check(value)
+            new = self._variables[name].check_written(value)
         except ProgramError as error:
             where = ", ".join(f"{key} = {held}" for key, held in scope.items()) or "everywhere"
             raise ProgramError(f"RuleBuilder writes {name!r}: {error} ({where})") from None
-        atoms = tuple(Atom(key, (held,)) for key, held in scope.items())
-        for old in (scope[name],) if name in scope else self._variables[name].values:
+        atom = self._atoms
+        atoms = tuple([atom(key, held) for key, held in scope.items()])
+        if name in scope:
+            if scope[name] != new:
+                self._rules.append(Rule.of_atoms(atoms, name, scope[name], new))
+            return
+        for old in self._variables[name].values:
             if old != new:
-                self._rules.append(Rule(atoms, name, old, new))
+                self._rules.append(Rule.of_atoms((*atoms, atom(name, old)), name, old, new))
 
     def _known(self, verb: str, name: str) -> None:
         if not isinstance(name, str) or name not in self._variables:

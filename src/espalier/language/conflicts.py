@@ -9,13 +9,15 @@ share.
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from espalier.language.rules import Rule
 from espalier.language.variables import Value
 
 Key = tuple[Value, ...]
+Tables = dict[tuple[str, ...], dict[tuple[Key, ...], Rule]]
+Entry = tuple[Rule, dict[str, tuple[Value, ...]]]
 
 # So few rules are compared without parting them.
 FEW = 16
@@ -23,48 +25,61 @@ FEW = 16
 
 def find_conflict(rules: Iterable[Rule]) -> tuple[Rule, Rule] | None:
     """Two rules with one output variable that some assignment satisfies both, or None."""
-    by_output: dict[tuple[str, Value], list[Rule]] = defaultdict(list)
+    groups: dict[tuple[str, Value], Tables] = defaultdict(dict)
     for rule in rules:
-        by_output[rule.output, rule.old].append(rule)
-    for group in by_output.values():
-        found = _find_in_group(group)
-        if found:
-            return found
-    return None
+        names = tuple([atom.variable for atom in rule.antecedent])
+        values = tuple([atom.values for atom in rule.antecedent])
+        table = groups[rule.output, rule.old].setdefault(names, {})
+        if values in table:
+            return table[values], rule
+        table[values] = rule
+    finds = (_find_in_tables(tables) for tables in groups.values())
+    return next((found for found in finds if found), None)
+
+
+def _find_in_tables(tables: Tables) -> tuple[Rule, Rule] | None:
+    """As above, of rules of one output and old value, none of them twice."""
+    if len(tables) == 1:
+        (table,) = tables.values()
+        if all(len(allowed) == 1 for values in table for allowed in values):
+            return None  # same variables, one value each: different means exclusive
+    return _find_in_group(
+        [
+            (rule, dict(zip(names, values, strict=True)))
+            for names, table in tables.items()
+            for values, rule in table.items()
+        ]
+    )
 
 
 def _find_in_group(
-    rules: list[Rule], parted: frozenset[str] = frozenset()
+    entries: list[Entry], parted: frozenset[str] = frozenset()
 ) -> tuple[Rule, Rule] | None:
-    common = _common_variable(rules, parted) if len(rules) > FEW else None
+    common = _common_variable(entries, parted) if len(entries) > FEW else None
     if common is None:
-        return _find_by_shape(rules)
-    parts: dict[Value, list[Rule]] = defaultdict(list)
-    for rule in rules:
-        for value in dict.fromkeys(_allowed(rule)[common]):
-            parts[value].append(rule)
+        return _find_by_shape(entries)
+    parts: dict[Value, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        for value in dict.fromkeys(entry[1][common]):
+            parts[value].append(entry)
     finds = (_find_in_group(part, parted | {common}) for part in parts.values())
     return next((found for found in finds if found), None)
 
 
-def _common_variable(rules: list[Rule], parted: frozenset[str]) -> str | None:
+def _common_variable(entries: list[Entry], parted: frozenset[str]) -> str | None:
     """A variable that every rule names, the one with the most values; None if there is none."""
-    values: dict[str, set[Value]] = defaultdict(set)
-    count: Counter[str] = Counter()
-    for rule in rules:
-        for name, allowed in _allowed(rule).items():
-            values[name].update(allowed)
-            count[name] += 1
-    named = [n for n in values if count[n] == len(rules) and n not in parted and len(values[n]) > 1]
-    return max(named, key=lambda name: len(values[name]), default=None)
+    names = frozenset.intersection(*(frozenset(allowed) for _, allowed in entries)) - parted
+    values = {name: {v for _, allowed in entries for v in allowed[name]} for name in names}
+    several = [name for name in values if len(values[name]) > 1]
+    return max(several, key=lambda name: (len(values[name]), name), default=None)
 
 
-def _find_by_shape(rules: list[Rule]) -> tuple[Rule, Rule] | None:
+def _find_by_shape(entries: list[Entry]) -> tuple[Rule, Rule] | None:
     tables: dict[tuple[str, ...], dict[Key, Rule]] = {}
-    for rule in rules:
-        names = tuple(sorted(atom.variable for atom in rule.antecedent))
+    for rule, allowed in entries:
+        names = tuple(sorted(allowed))
         table = tables.setdefault(names, {})
-        for key in _keys(rule, names):
+        for key in _keys(allowed, names):
             if key in table:
                 return table[key], rule
             table[key] = rule
@@ -77,13 +92,9 @@ def _find_by_shape(rules: list[Rule]) -> tuple[Rule, Rule] | None:
     return None
 
 
-def _keys(rule: Rule, names: tuple[str, ...]) -> Iterator[Key]:
-    allowed = _allowed(rule)
+def _keys(allowed: Mapping[str, tuple[Value, ...]], names: tuple[str, ...]) -> Iterable[Key]:
+    """Every way to choose one of the values that a rule allows for each of `names`."""
     return itertools.product(*(dict.fromkeys(allowed[name]) for name in names))
-
-
-def _allowed(rule: Rule) -> dict[str, tuple[Value, ...]]:
-    return {atom.variable: atom.values for atom in rule.antecedent}
 
 
 def _project(

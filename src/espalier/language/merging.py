@@ -16,42 +16,47 @@ from espalier.language.variables import Value
 
 def merge_rules(rules: Iterable[Rule]) -> list[Rule]:
     """Fewer rules that mean the same, found greedily, one variable after another."""
-    merged = list(rules)
-    names = list(dict.fromkeys(atom.variable for rule in merged for atom in rule.antecedent))
+    merged: dict[int, Rule] = dict(enumerate(rules))
+    names = list(dict.fromkeys(atom.variable for r in merged.values() for atom in r.antecedent))
+    numbers: dict[Atom, int] = {}
+    sets = {place: _numbered(rule, numbers) for place, rule in merged.items()}
     while True:
         before = len(merged)
         for name in names:
-            merged = _merge_over(name, merged)
+            _merge_over(name, merged, sets, numbers)
         if len(merged) == before:
-            return merged
+            return list(merged.values())
 
 
-def _merge_over(name: str, rules: list[Rule]) -> list[Rule]:
+def _numbered(rule: Rule, numbers: dict[Atom, int]) -> frozenset[int]:
+    """The antecedent as a set of numbers, one for each different atom: quick to compare."""
+    return frozenset([numbers.setdefault(atom, len(numbers)) for atom in rule.antecedent])
+
+
+def _merge_over(
+    name: str, merged: dict[int, Rule], sets: dict[int, frozenset[int]], numbers: dict[Atom, int]
+) -> None:
     """Join the rules that agree on everything but the values they allow for `name`."""
-    groups: dict[Any, list[tuple[Value, ...]]] = defaultdict(list)
-    examples: dict[Any, Rule] = {}
-    for rule in rules:
-        rest = frozenset(atom for atom in rule.antecedent if atom.variable != name)
-        mentions = len(rest) < len(rule.antecedent)
+    groups: dict[Any, list[int]] = defaultdict(list)
+    for place, rule in merged.items():
         # The old value is what W2 subtracts, so an output variable keeps its single value.
-        identity = (
-            (rule.output, rule.old, rule.new, rest)
-            if mentions and name != rule.output
-            else (len(examples), rule)
-        )
-        examples.setdefault(identity, rule)
-        groups[identity].extend(a.values for a in rule.antecedent if a.variable == name)
-    return [
-        _widen(rule, name, groups[identity]) if len(groups[identity]) > 1 else rule
-        for identity, rule in examples.items()
-    ]
+        atom = next((a for a in rule.antecedent if a.variable == name), None)
+        if atom is not None and name != rule.output:
+            rest = sets[place] - {numbers[atom]}
+            groups[rule.output, rule.old, rule.new, rest].append(place)
+    for first, *others in groups.values():
+        if others:
+            joined = _widen([merged[first], *(merged.pop(place) for place in others)], name)
+            merged[first], sets[first] = joined, _numbered(joined, numbers)
 
 
-def _widen(rule: Rule, name: str, allowed: list[tuple[Value, ...]]) -> Rule:
+def _widen(rules: list[Rule], name: str) -> Rule:
     # In one order, so that equal sets of values are equal atoms.
+    allowed = [a.values for rule in rules for a in rule.antecedent if a.variable == name]
     values = tuple(sorted((value for group in allowed for value in group), key=_rank))
-    atoms = [Atom(name, values) if atom.variable == name else atom for atom in rule.antecedent]
-    return Rule(atoms, rule.output, rule.old, rule.new)
+    first = rules[0]
+    atoms = [Atom(name, values) if a.variable == name else a for a in first.antecedent]
+    return Rule.of_atoms(tuple(atoms), first.output, first.old, first.new)
 
 
 def _rank(value: Value) -> Any:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from espalier.errors import ProgramError, nearest
+from espalier.language.builder import RuleBuilder
 from espalier.language.conflicts import find_conflict
 from espalier.language.exploration import FfnFunction, explore
 from espalier.language.heads import Halt, Head
@@ -22,6 +23,7 @@ from espalier.language.validation import (
     check_causal,
     check_halt,
     check_output,
+    check_positive,
     check_range,
     check_rule,
     check_vocabulary,
@@ -173,7 +175,7 @@ def program_spec(
     """
     heads = {} if heads is None else heads
     specs = all_variables(variables, heads)
-    max_paths = check_range("max_paths", max_paths)
+    max_paths = check_positive("max_paths", max_paths)
     input_range = check_range("input_range", input_range)
     if position_range is not None:
         position_range = check_range("position_range", position_range)
@@ -248,7 +250,11 @@ def _rules(
 
 
 def _check_rules(rules: object, specs: Mapping[str, Variable], heads: frozenset[str]) -> list[Rule]:
-    checked = [check_rule(rule, specs, heads) for rule in as_rules(rules)]
+    checked = as_rules(rules)
+    # A builder has checked what it wrote, if it wrote it for these variables.
+    if not isinstance(rules, RuleBuilder) or rules.variables != specs:
+        checked = [check_rule(rule, specs, heads) for rule in checked]
+        checked = [rule for rule in checked if rule.old != rule.new]
     clash = find_conflict(checked)
     if clash:
         raise ProgramError(

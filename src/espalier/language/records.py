@@ -112,8 +112,10 @@ def _check_length(name: str, initial: Initial, tokens: int, positions: int | Non
 
 def _spec(spec: Variable) -> Record:
     match spec:
-        case Categorical(size, init):
-            return {"kind": "categorical", "size": size, "default": init.default}
+        case Categorical(size, init, beyond):
+            # Left out where it is the default, so that older programs keep their hash.
+            choice = {} if beyond == "refuse" else {"out_of_range": beyond}
+            return {"kind": "categorical", "size": size, "default": init.default, **choice}
         case Numerical(values, init):
             return {"kind": "numerical", "values": values, "default": init.default}
         case SetValued(size, sets, init):
@@ -129,7 +131,8 @@ def _spec(spec: Variable) -> Record:
 def _read_spec(record: Record) -> Variable:
     match record["kind"]:
         case "categorical":
-            return var(record["size"], default=record["default"])
+            beyond = record.get("out_of_range", "refuse")
+            return var(record["size"], default=record["default"], out_of_range=beyond)
         case "numerical":
             return numerical_var(record["values"], default=record["default"])
         case "set":

@@ -7,6 +7,7 @@ variable keeps its value.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -48,14 +49,19 @@ class Rule:
     new: Value | None
 
     def __init__(self, antecedent: Antecedent, output: str, old: Value, new: Value | None) -> None:
-        pairs = antecedent.items() if isinstance(antecedent, Mapping) else antecedent
-        atoms = tuple(_as_atom(item) for item in as_items(pairs, "an antecedent"))
-        if not any(atom.variable == output for atom in atoms):
+        if isinstance(antecedent, Mapping):
+            antecedent = antecedent.items()
+        atoms = tuple([_as_atom(item) for item in as_items(antecedent, "an antecedent")])
+        if output not in [atom.variable for atom in atoms]:
             atoms = (*atoms, Atom(output, (old,)))
-        object.__setattr__(self, "antecedent", atoms)
-        object.__setattr__(self, "output", output)
-        object.__setattr__(self, "old", old)
-        object.__setattr__(self, "new", new)
+        _fill(self, atoms, output, old, new)
+
+    @classmethod
+    def of_atoms(cls, atoms: tuple[Atom, ...], output: str, old: Value, new: Value | None) -> Rule:
+        """The rule with exactly these atoms, `output = old` among them; nothing is checked."""
+        rule = object.__new__(cls)
+        _fill(rule, atoms, output, old, new)
+        return rule
 
     @property
     def is_reset(self) -> bool:
@@ -70,6 +76,13 @@ class Rule:
         conditions = ", ".join(str(a) for a in self.antecedent if a.variable != self.output)
         change = f"{self.output}: {show_value(self.old)} -> {show_value(self.new)}"
         return f"{change} if {conditions}" if conditions else change
+
+
+def _fill(rule: Rule, atoms: tuple[Atom, ...], output: str, old: Value, new: Value | None) -> None:
+    object.__setattr__(rule, "antecedent", atoms)
+    object.__setattr__(rule, "output", output)
+    object.__setattr__(rule, "old", old)
+    object.__setattr__(rule, "new", new)
 
 
 def _as_atom(item: object) -> Atom:
@@ -132,11 +145,23 @@ def as_rules(rules: object) -> list[Rule]:
     """The rules of a list, or of anything that has a `rules` attribute (a RuleBuilder)."""
     rules = getattr(rules, "rules", rules)
     found = as_items(rules, "rules")
-    checked = []
     for place, rule in enumerate(found):
         if not isinstance(rule, Rule):
             raise ProgramError(
                 f"rules[{place}] must be a Rule(antecedent, output, old, new); found {rule!r}"
             )
-        checked.append(rule)
-    return checked
+    return found  # type: ignore[return-value]
+
+
+class Atoms:
+    """The atoms `variable = value`, each made once: many rules share them."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, dict[Value, Atom]] = defaultdict(dict)
+
+    def __call__(self, variable: str, value: Value) -> Atom:
+        """The atom `variable = value`."""
+        atoms = self._made[variable]
+        if value not in atoms:
+            atoms[value] = Atom(variable, (value,))
+        return atoms[value]

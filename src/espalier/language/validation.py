@@ -15,6 +15,7 @@ from espalier.language.variables import (
     Variable,
     as_integer,
     as_items,
+    check_size,
     show_value,
 )
 
@@ -44,11 +45,18 @@ Initial = Constant | ByInput | ByPosition
 
 
 def check_range(what: str, given: object) -> int:
-    """`given` as a positive integer."""
-    size = as_integer(given, what)
-    if size < 1:
-        raise ProgramError(f"{what} must be at least 1; found {size}")
+    """`given` as a positive number of values, no larger than a machine could hold."""
+    size = check_positive(what, given)
+    check_size(what, size)
     return size
+
+
+def check_positive(what: str, given: object) -> int:
+    """`given` as a positive integer."""
+    number = as_integer(given, what)
+    if number < 1:
+        raise ProgramError(f"{what} must be at least 1; found {number}")
+    return number
 
 
 def check_output(
@@ -159,14 +167,16 @@ def _tabulate(
 
 def check_rule(rule: Rule, specs: Mapping[str, Variable], heads: frozenset[str]) -> Rule:
     """`rule` with plain values; ProgramError if it reads or writes what is not there."""
+    if _is_plain(rule, specs, heads):
+        return rule
     try:
         if not isinstance(rule.output, str):
             raise ProgramError(f"writes {rule.output!r}; a variable is called by its name")
-        atoms = [_check_atom(atom, specs) for atom in rule.antecedent]
+        atoms = tuple([_check_atom(atom, specs) for atom in rule.antecedent])
         names = [atom.variable for atom in atoms]
-        repeated = {name for name in names if names.count(name) > 1}
-        if repeated:
-            raise ProgramError(f"{min(repeated)!r} stands in the antecedent more than once")
+        if len(set(names)) < len(names):
+            repeated = min(name for name in names if names.count(name) > 1)
+            raise ProgramError(f"{repeated!r} stands in the antecedent more than once")
         if rule.output not in specs:
             raise ProgramError(f"writes {rule.output!r}, {nearest(rule.output, specs)}")
         if (rule.output in heads) != (rule.new is None):
@@ -175,14 +185,32 @@ def check_rule(rule: Rule, specs: Mapping[str, Variable], heads: frozenset[str])
             raise ProgramError("a reset has no other condition: heads are reset in every layer")
         spec = specs[rule.output]
         old = spec.check(rule.old)
-        new = None if rule.new is None else spec.check(rule.new)
-        if old == new:
+        new = None if rule.new is None else spec.check_written(rule.new)
+        if old == new and rule.new == new:  # one that saturates or wraps to it may stay
             raise ProgramError("the new value is the old one; drop the rule")
         if Atom(rule.output, (old,)) not in atoms:
             raise ProgramError(f"the antecedent must hold {rule.output} = {show_value(old)}")
     except ProgramError as error:
         raise ProgramError(f"rule [{rule}]: {error}") from None
-    return Rule(atoms, rule.output, old, new)
+    return Rule.of_atoms(atoms, rule.output, old, new)
+
+
+def _is_plain(rule: Rule, specs: Mapping[str, Variable], heads: frozenset[str]) -> bool:
+    """Whether a rule is well formed at first sight: integers of categorical variables alone."""
+    output, old, new = rule.output, rule.old, rule.new
+    if type(old) is not int or type(new) is not int or old == new or output in heads:
+        return False
+    names = set()
+    for atom in rule.antecedent:
+        spec, values = specs.get(atom.variable), atom.values
+        if type(spec) is not Categorical or type(values) is not tuple or len(values) != 1:
+            return False
+        if type(values[0]) is not int or not 0 <= values[0] < spec.size:
+            return False
+        if atom.variable == output and (values[0] != old or not 0 <= new < spec.size):
+            return False
+        names.add(atom.variable)
+    return output in names and len(names) == len(rule.antecedent)
 
 
 def _check_atom(atom: Atom, specs: Mapping[str, Variable]) -> Atom:

@@ -12,7 +12,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from espalier.errors import ProgramError
@@ -28,6 +28,11 @@ TIE_ROUNDINGS = 32 * 2.0**-23
 
 # No collection that is given is larger: what goes on beyond it is taken to have no end.
 MOST_ITEMS = 4_000_000
+
+# A value costs a dimension of the residual stream; what is larger than this is a slip of the pen.
+MOST_VALUES = 1_000_000
+
+OUT_OF_RANGE = ("refuse", "saturate", "wrap")
 
 
 @dataclass(frozen=True)
@@ -54,14 +59,20 @@ class Init:
 
 @dataclass(frozen=True)
 class Categorical:
-    """An integer from 0 to `size` - 1."""
+    """An integer from 0 to `size` - 1; `out_of_range` is what a rule's write beyond them means."""
 
     size: int
     init: Init
+    out_of_range: str = "refuse"
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise ProgramError(f"var needs a range of at least 1; found {self.size}")
+        check_size("the range of var", self.size)
+        if self.out_of_range not in OUT_OF_RANGE:
+            raise ProgramError(
+                f"out_of_range is one of {', '.join(OUT_OF_RANGE)}; found {self.out_of_range!r}"
+            )
 
     @cached_property
     def values(self) -> tuple[int, ...]:
@@ -77,12 +88,22 @@ class Categorical:
 
     check_initial = check
 
+    def check_written(self, value: object) -> int:
+        """The value that a rule's write of `value` leaves, by `out_of_range`."""
+        match self.out_of_range:
+            case "saturate":
+                return min(max(as_integer(value), 0), self.size - 1)
+            case "wrap":
+                return as_integer(value) % self.size
+        return self.check(value)
+
     def code(self, value: object) -> int:
         """The place of `value` among `values`."""
         return self.check(value)
 
     def __str__(self) -> str:
-        return f"categorical, {self.size} values"
+        beyond = "" if self.out_of_range == "refuse" else f", {self.out_of_range}s"
+        return f"categorical, {self.size} values{beyond}"
 
 
 @dataclass(frozen=True)
@@ -133,6 +154,8 @@ class Numerical:
             )
         return found
 
+    check_written = check
+
     def check_initial(self, value: object) -> float:
         """`value` as any finite real: a first value need not be a bucket."""
         return as_real(value)
@@ -167,6 +190,7 @@ class SetValued:
         return found
 
     check_initial = check
+    check_written = check
 
     def code(self, value: object) -> int:
         """The place of `value` among `values`."""
@@ -185,11 +209,16 @@ def var(
     default: object = 0,
     input_init_fn: InitFunction | None = None,
     position_init_fn: InitFunction | None = None,
+    out_of_range: str = "refuse",
 ) -> Categorical:
-    """A categorical variable with values 0 to `range` - 1."""
+    """A categorical variable with values 0 to `range` - 1.
+
+    A rule that writes a value beyond them is refused; or with `out_of_range="saturate"` writes the
+    nearest value, with `"wrap"` the remainder. First values are never changed, only refused.
+    """
     size = as_integer(range, "the range of var")
-    spec = Categorical(size, Init(0, input_init_fn, position_init_fn))
-    return Categorical(size, _with_default(spec, default))
+    spec = Categorical(size, Init(0, input_init_fn, position_init_fn), out_of_range)
+    return replace(spec, init=_with_default(spec, default))
 
 
 def numerical_var(
@@ -228,6 +257,7 @@ def set_var(
         raise ProgramError(f"set_var declares {show_value(repeated)} twice; drop one")
     top = max((max(value, default=0) for value in sets), default=0) + 1
     size = top if range is None else as_integer(range, "the range of set_var")
+    check_size("the range of set_var", size)
     if size < top:
         raise ProgramError(f"set_var has range {size}, but a set holds {top - 1}; raise the range")
     spec = SetValued(size, sets, Init(sets[0], input_init_fn, position_init_fn))
@@ -246,18 +276,13 @@ def _with_default(spec: Variable, default: object) -> Init:
 
 def without_functions(spec: Variable) -> Variable:
     """The variable with its default alone, for a program that has made tables of the functions."""
-    init = Init(spec.init.default)
-    match spec:
-        case Categorical(size):
-            return Categorical(size, init)
-        case Numerical(values):
-            return Numerical(values, init)
-        case SetValued(size, sets):
-            return SetValued(size, sets, init)
+    return replace(spec, init=Init(spec.init.default))
 
 
 def as_integer(value: object, what: str = "the value") -> int:
     """`value` as an int, if it is an integer or a truth value of any library."""
+    if type(value) is int:
+        return value
     number = _plain(value)
     if isinstance(number, float | str | bytes) or not hasattr(number, "__index__"):
         raise ProgramError(f"{what} must be an integer; found {type(number).__name__} {value!r}")
@@ -285,6 +310,8 @@ def as_items(values: object, what: str) -> list[object]:
     """What a collection holds; ProgramError if it is none, is text, or goes on and on."""
     if isinstance(values, str | bytes):
         raise ProgramError(f"{what} must be a collection; found {values!r}")
+    if isinstance(values, list | tuple):
+        return list(values)
     try:
         found = list(itertools.islice(values, MOST_ITEMS + 1))  # type: ignore[call-overload]
     except TypeError:
@@ -295,6 +322,12 @@ def as_items(values: object, what: str) -> list[object]:
             f"end: {type(values).__name__}"
         )
     return found
+
+
+def check_size(what: str, size: int) -> None:
+    """Refuse a number of values that no machine could hold."""
+    if size > MOST_VALUES:
+        raise ProgramError(f"{what} is {size:,}; at most {MOST_VALUES:,} is possible")
 
 
 def as_set(value: object) -> frozenset[int]:

@@ -57,7 +57,7 @@ class View(MutableMapping[str, Value]):
                 "layer; write a variable of its own"
             )
         try:
-            self.writes[name] = self._variables[name].check(value)
+            self.writes[name] = self._variables[name].check_written(value)
         except ProgramError as error:
             self._fail(f"ffn_fn writes {name!r}: {error} ({self.where()})")
 

@@ -57,30 +57,32 @@ def scan(outputs: int = 48) -> Entry:
 
 
 def _program() -> Program:
-    at_start = {"input_init_fn": lambda token: token == TOKENS.index("START")}
+    def at_start(token: int) -> bool:
+        return token == TOKENS.index("START")
+
     return program_spec(
         variables={
             "phase": var(3, default=PARSE),
             "token": var(len(TOKENS), input_init_fn=lambda token: token),
-            "first": var(2, **at_start),
+            "first": var(2, input_init_fn=at_start),
             "last": var(2, input_init_fn=lambda token: token == TOKENS.index("END")),
             "one": var(2, default=1),
             "top_depth": var(3, default=1),
             "next_depth": var(3, default=2),
             # the input buffer: a mark on the next word
-            "reading": var(2, **at_start),
+            "reading": var(2, input_init_fn=at_start),
             # the stack: 1 marks its top, 2 what is below
-            "depth": var(3, **at_start),
+            "depth": var(3, input_init_fn=at_start),
             "symbol": var(
                 len(SYMBOLS),
                 input_init_fn=lambda token: SYMBOLS.index("START") if token == 0 else 0,
             ),
             # the tree: productions, a mark where the next one goes, later the walker's place
-            "cursor": var(2, **at_start),
+            "cursor": var(2, input_init_fn=at_start),
             "node": var(len(NODES)),
             "visits": var(MOST_VISITS),
             # the answer
-            "pen": var(2, **at_start),
+            "pen": var(2, input_init_fn=at_start),
             "action": var(len(ACTIONS)),
         },
         heads={
