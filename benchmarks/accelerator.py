@@ -27,10 +27,13 @@ from safetensors.torch import save
 from espalier.data.batches import fold
 from espalier.data.scaffold import ScaffoldConfig
 from espalier.data.text import text_corpus
-from espalier.nets.lstm import members
-from espalier.nets.lstm.files import load_language_model, read_tensors
-from espalier.nets.lstm.model import language_model
-from espalier.nets.lstm.recurrence import fused_cell_works
+from espalier.nets.lstm import (
+    fused_cell_works,
+    language_model,
+    load_language_model,
+    members,
+    read_tensors,
+)
 from espalier.training.alone import Alone
 from espalier.training.devices import choose_device, precise
 from espalier.training.ensembles import Ensemble, Member

@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.lengths import random_sentences, treebank_lengths
 from espalier.decomposition import interdependence_corpus
-from espalier.nets.lstm.model import language_model
+from espalier.nets.lstm import language_model
 
 TYPES = 12_277
 

@@ -30,9 +30,7 @@ from benchmarks.accelerator import Members, pack, test_loss, timed
 from espalier.data.batches import fold
 from espalier.data.text import TextCorpus, text_corpus
 from espalier.data.treebank import Treebank, load_treebank
-from espalier.nets.lstm.files import load_language_model, save_language_model
-from espalier.nets.lstm.model import language_model
-from espalier.nets.lstm.vocabulary import Vocabulary
+from espalier.nets.lstm import Vocabulary, language_model, load_language_model, save_language_model
 from espalier.syntax.effects import Words
 from espalier.syntax.pairs import pairs_of
 from espalier.syntax.reading import describe_words

@@ -13,10 +13,9 @@ from espalier.decomposition import (
     Papers,
     decompose_batch,
     propagate,
-    stacked_layers,
 )
 from espalier.errors import ConfigError, DataError, ModelError
-from espalier.nets.lstm import language_model, members
+from espalier.nets.lstm import language_model, members, stacked_layers
 from lstm_models import focused, models, random_model, sentences
 
 EXACT = [

@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from espalier.decomposition.plain import Inputs
-from espalier.decomposition.recursion import layers_of
 from espalier.decomposition.shared import Ready
 from lstm_models import random_model
 
@@ -11,7 +10,7 @@ from lstm_models import random_model
 @pytest.mark.parametrize("met", [[], [1, 5, 1], list(range(8))])
 def test_inputs_are_the_same_whether_words_were_met_or_fit(memory, met):
     lm = random_model()
-    first = Ready.of(layers_of(lm)[0])
+    first = Ready.of(lm.layers()[0])
     inputs = Inputs(lm, first, memory=memory)
     inputs.meet(torch.tensor(met, dtype=torch.long))
     inputs.meet(torch.tensor(met[:2], dtype=torch.long))

@@ -6,8 +6,7 @@ import torch
 from torch.testing import assert_close
 
 from espalier.errors import ModelError
-from espalier.nets.lstm.files import load_language_model
-from espalier.nets.lstm.model import language_model
+from espalier.nets.lstm import language_model, load_language_model
 from espalier.nets.noise import Noise
 from espalier.training.alone import Alone
 from espalier.training.ensembles import Ensemble, Member

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import espalier as es
-from espalier.nets.lstm.files import read_tensors
+from espalier.nets.lstm import read_tensors
 from espalier.nets.transformer.model import TransformerShape
 from espalier.training import Interrupted, RunFolder
 from espalier.training.progress import silence

@@ -12,8 +12,7 @@ import pytest
 import torch
 
 from espalier.errors import FileError
-from espalier.nets.lstm.files import checkpoints, load_language_model, read_tensors
-from espalier.nets.lstm.model import language_model
+from espalier.nets.lstm import checkpoints, language_model, load_language_model, read_tensors
 from espalier.training.alone import Alone
 from espalier.training.ensembles import Ensemble, Member
 from espalier.training.folder import RunFolder

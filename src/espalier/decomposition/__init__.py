@@ -25,7 +25,7 @@ from espalier.decomposition.dependence import Dependence, Interactions, interact
 from espalier.decomposition.interdependence import interdependence
 from espalier.decomposition.pairs import PairMatrix, Pairs
 from espalier.decomposition.parts import Parts
-from espalier.decomposition.recursion import Layer, layers_of, propagate, stacked_layers
+from espalier.decomposition.recursion import propagate
 
 __all__ = [
     "Allocation",
@@ -35,7 +35,6 @@ __all__ = [
     "Generalised",
     "InputHessian",
     "Interactions",
-    "Layer",
     "Method",
     "Murdoch",
     "Occlusion",
@@ -52,7 +51,5 @@ __all__ = [
     "interaction_baseline",
     "interdependence",
     "interdependence_corpus",
-    "layers_of",
     "propagate",
-    "stacked_layers",
 ]

@@ -20,9 +20,9 @@ from espalier.decomposition.inputs import (
     read_state,
 )
 from espalier.decomposition.parts import Parts
-from espalier.decomposition.recursion import layers_of, propagate
+from espalier.decomposition.recursion import propagate
 from espalier.errors import DataError
-from espalier.nets.lstm import LanguageModel, State
+from espalier.nets.lstm import LanguageModel, LSTMState
 
 # Numbers that the rows computed together may hold for all their steps: 256 MiB in float32.
 AT_ONCE = 1 << 26
@@ -34,7 +34,7 @@ def decompose(
     *,
     focus: Iterable[int],
     allocation: Allocation = Papers(),  # noqa: B008
-    state: State | None = None,
+    state: LSTMState | None = None,
 ) -> Parts:
     """What the words at the places in `focus` contribute to the state after each word.
 
@@ -49,7 +49,7 @@ def decompose_many(
     *,
     focus: Sequence[Iterable[int]],
     allocation: Allocation = Papers(),  # noqa: B008
-    state: State | None = None,
+    state: LSTMState | None = None,
 ) -> list[Parts]:
     """The parts of each sentence for its own focus, in batches; lengths may differ.
 
@@ -98,14 +98,14 @@ def decompose_batch(
     focus: Bool[Tensor, "B N"],
     *,
     allocation: Allocation = Papers(),  # noqa: B008
-    state: State | None = None,
+    state: LSTMState | None = None,
 ) -> Batch:
     """Tensors in, tensors out, nothing checked: a row is a sequence with a focus of its own.
 
     Rows may be filled up at their ends: no earlier step sees what follows it.
     """
     inputs = model.encoder(tokens)
-    halves = propagate(layers_of(model), inputs, focus, allocation=allocation, state=state)
+    halves = propagate(model.layers(), inputs, focus, allocation=allocation, state=state)
     return Batch(*halves, model.states(tokens, state).hidden[-1])
 
 

@@ -25,9 +25,9 @@ from espalier.decomposition.inputs import (
     read_step,
 )
 from espalier.decomposition.parts import Parts
-from espalier.decomposition.recursion import layers_of, propagate
+from espalier.decomposition.recursion import propagate
 from espalier.errors import ConfigError, nearest
-from espalier.nets.lstm import LanguageModel, State
+from espalier.nets.lstm import LanguageModel, LSTMState
 
 Space = Literal["hidden", "logits"]
 
@@ -124,7 +124,7 @@ def interact_batch(
     *,
     at: Int[Tensor, " B"],
     allocation: Allocation = Papers(),  # noqa: B008
-    state: State | None = None,
+    state: LSTMState | None = None,
 ) -> Interactions:
     """Tensors in, tensors out, nothing checked: each row's two sets, read after its step `at`."""
     a, b = sets
@@ -132,7 +132,7 @@ def interact_batch(
     focus = torch.cat([a, b, a | b])
     before = None if state is None else (state[0].repeat(1, 3, 1), state[1].repeat(1, 3, 1))
     relevant, _ = propagate(
-        layers_of(model),
+        model.layers(),
         inputs[:, :last].repeat(3, 1, 1),
         focus[:, :last],
         allocation=allocation,

@@ -17,8 +17,7 @@ Dual = Float[Tensor, "P *R"]
 
 def second_order(model: LanguageModel, below: Float[Tensor, "P B N D"]) -> Float[Tensor, "P B N H"]:
     """The top layer's hidden states, with the derivatives that the inputs ask for."""
-    for layer in range(model.shape.layers):
-        from_input, from_hidden, bias = (w.detach() for w in model.layer_weights(layer))
+    for from_input, from_hidden, bias in model.layers():
         projected = below @ from_input.T
         projected[0] += bias
         hidden = projected.new_zeros(*below.shape[:2], from_hidden.shape[1])

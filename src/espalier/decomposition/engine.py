@@ -20,7 +20,6 @@ from espalier.decomposition.differences import Quick, Steady, Way
 from espalier.decomposition.factor import Factor
 from espalier.decomposition.native import Native, build
 from espalier.decomposition.plain import Hiddens, Inputs, OutOfReach, PlainPass
-from espalier.decomposition.recursion import layers_of
 from espalier.decomposition.rows import Rows
 from espalier.decomposition.shared import Ready
 from espalier.errors import ConfigError
@@ -70,7 +69,7 @@ class Engine:
             memory = CUDA_MEMORY if model.encoder.weight.is_cuda else CPU_MEMORY
         self.model, self.budget = model, Budget.of(model, memory)
         self.native: Native | None = None
-        self._layers = [Ready.of(layer) for layer in layers_of(model)]
+        self._layers = [Ready.of(layer) for layer in model.layers()]
         self._inputs = Inputs(model, self._layers[0], memory=memory)
         spaces = (space,) if isinstance(space, str) else space
         self._decoders = [_decoder(model, one) for one in spaces]

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from espalier.errors import DataError, ModelError
-from espalier.nets.lstm import Encoded, LanguageModel, State, number_of
+from espalier.nets.lstm import Encoded, LanguageModel, LSTMState, number_of
 
 Words = str | Sequence[str | int] | Tensor
 
@@ -149,7 +149,7 @@ def read_step(at: int | None, covered: Sequence[int], length: int) -> int:
     return step
 
 
-def read_state(model: LanguageModel, state: State, rows: int) -> State:
+def read_state(model: LanguageModel, state: LSTMState, rows: int) -> LSTMState:
     """The state to go on from, if it has a row for each sentence and is of the model's shape."""
     like = model.encoder.weight
     wanted = (model.shape.layers, rows, model.shape.hidden)

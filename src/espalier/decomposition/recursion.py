@@ -11,8 +11,7 @@ nothing. Gates lie as PyTorch has them, i f g o, in 4H.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -21,19 +20,10 @@ from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation, Papers, Terms, terms_of
 from espalier.decomposition.shares import Split, split_product
-from espalier.nets.lstm import LanguageModel
+from espalier.nets.lstm import LSTMLayer
 
 Steps = Float[Tensor, "*M B N H"]
-State = tuple[Float[Tensor, "L *M B H"], Float[Tensor, "L *M B H"]]
-
-
-@dataclass(frozen=True)
-class Layer:
-    """The weights of one layer: W (input), V (recurrent) and b (both biases together)."""
-
-    from_input: Float[Tensor, "*M four_H D"]
-    from_hidden: Float[Tensor, "*M four_H H"]
-    bias: Float[Tensor, "*M four_H"]
+LayerStates = tuple[Float[Tensor, "L *M B H"], Float[Tensor, "L *M B H"]]
 
 
 class Halves(NamedTuple):
@@ -43,30 +33,14 @@ class Halves(NamedTuple):
     irrelevant: Steps
 
 
-def layers_of(model: LanguageModel) -> list[Layer]:
-    """The layers of one model, from the first."""
-    return [Layer(*model.layer_weights(layer)) for layer in range(model.shape.layers)]
-
-
-def stacked_layers(weights: Mapping[str, Tensor]) -> list[Layer]:
-    """The layers of stacked models (`espalier.nets.lstm.members.stack`), from the first."""
-    found, layer = [], 0
-    while f"rnn.weight_hh_l{layer}" in weights:
-        bias = weights[f"rnn.bias_ih_l{layer}"] + weights[f"rnn.bias_hh_l{layer}"]
-        from_input, from_hidden = (weights[f"rnn.weight_{kind}_l{layer}"] for kind in ("ih", "hh"))
-        found.append(Layer(from_input, from_hidden, bias))
-        layer += 1
-    return found
-
-
 @torch.no_grad()
 def propagate(
-    layers: Sequence[Layer],
+    layers: Sequence[LSTMLayer],
     inputs: Float[Tensor, "*M B N D"],
     focus: Bool[Tensor, "*M B N"],
     *,
     allocation: Allocation = Papers(),  # noqa: B008
-    state: State | None = None,
+    state: LayerStates | None = None,
 ) -> Halves:
     """The two parts of the top layer's hidden state after every step.
 
@@ -82,7 +56,7 @@ def propagate(
 
 
 def _through(
-    layer: Layer,
+    layer: LSTMLayer,
     both: Float[Tensor, "2 *M B N D"],
     here: Float[Tensor, "*M B N 1"],
     *,

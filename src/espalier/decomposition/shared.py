@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.decomposition.differences import LOG2E, Around, Way
-from espalier.decomposition.recursion import Layer
+from espalier.nets.lstm import LSTMLayer
 
 Wide = Float[Tensor, "S three_H"]
 Narrow = Float[Tensor, "S H"]
@@ -27,7 +27,7 @@ Narrow = Float[Tensor, "S H"]
 class Ready:
     """A layer's weights as the all-pairs path uses them: three gates, g doubled, units of log 2."""
 
-    layer: Layer
+    layer: LSTMLayer
     units: int
     doubled: Float[Tensor, " three_H"]  # 1 for i and f, 2 for g: tanh x = 2 s(2x) - 1
     plain: Float[Tensor, "H four_H"]  # recurrent weights as they are, turned for products
@@ -37,7 +37,7 @@ class Ready:
     minus_biases: Float[Tensor, " H"]  # -2 i_b g_b: where the word is out of focus
 
     @classmethod
-    def of(cls, layer: Layer) -> Ready:
+    def of(cls, layer: LSTMLayer) -> Ready:
         """Made once for a model."""
         units = layer.from_hidden.shape[-1]
         doubled = layer.bias.new_ones(3 * units)

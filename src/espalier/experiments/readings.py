@@ -19,27 +19,32 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.data.scaffold import Examples
-from espalier.decomposition.recursion import Layer, propagate, stacked_layers
-from espalier.nets.lstm import Shape, members
-from espalier.nets.lstm.members import Weights
+from espalier.decomposition import propagate
+from espalier.nets.lstm import (
+    LSTMLayer,
+    LSTMShape,
+    StackedState,
+    StackedWeights,
+    members,
+    stacked_layers,
+    unroll,
+)
 from espalier.training.devices import precise
-
-State = tuple[Float[Tensor, "L E M H"], Float[Tensor, "L E M H"]]
 
 
 @dataclass(frozen=True)
 class RuleReader:
     """Members about to read the rules of their test sequences."""
 
-    layers: list[Layer]
+    layers: list[LSTMLayer]
     inputs: Float[Tensor, "E M K D"]
-    state: State
+    state: StackedState
     decoder: Float[Tensor, "E V H"]
     close: int
 
     @classmethod
     def of(
-        cls, weights: Weights, shape: Shape, examples: Sequence[Examples], *, close: int
+        cls, weights: StackedWeights, shape: LSTMShape, examples: Sequence[Examples], *, close: int
     ) -> RuleReader:
         """Each member before the open symbols of its own test set, all of one scaffold length."""
         device = weights["encoder.weight"].device
@@ -98,25 +103,25 @@ def _mean_ratio(together: Tensor, alone: Tensor, rest: Tensor) -> list[float]:
 
 @torch.no_grad()
 def states_before(
-    weights: Weights, shape: Shape, tokens: Int[Tensor, "E M N"], *, at: Int[Tensor, "E M"]
-) -> State:
+    weights: StackedWeights,
+    shape: LSTMShape,
+    tokens: Int[Tensor, "E M N"],
+    *,
+    at: Int[Tensor, "E M"],
+) -> StackedState:
     """Hidden and cell states of every layer before step `at` of each sequence, from zero."""
     below = members.look_up(weights["encoder.weight"], tokens.transpose(1, 2))
+    zeros = below.new_zeros(*tokens.shape[:2], shape.hidden)
     hiddens, cells = [], []
-    for layer in range(shape.layers):
-        recurrent = weights[f"rnn.weight_hh_l{layer}"].mT.contiguous()
-        hidden = below.new_zeros(*tokens.shape[:2], shape.hidden)
-        cell, steps = torch.zeros_like(hidden), []
-        then = [torch.zeros_like(hidden), torch.zeros_like(hidden)]
+    for layer in stacked_layers(weights):
+        then, above = [zeros, zeros], []
         with precise("float32"):
-            for t, now in enumerate(members.project(weights, layer, below).unbind(1)):
-                here = (at == t).unsqueeze(-1)
-                then = [torch.where(here, *pair) for pair in zip((hidden, cell), then, strict=True)]
-                i, f, g, o = (now + torch.bmm(hidden, recurrent)).chunk(4, dim=-1)
-                cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-                hidden = o.sigmoid() * cell.tanh()
-                steps.append(hidden)
-        below = torch.stack(steps, dim=1)
+            projected = members.project(layer, below).unbind(1)
+            for t, step in enumerate(unroll(projected, layer.from_hidden, (zeros, zeros)), start=1):
+                here, now = (at == t).unsqueeze(-1), (step.hidden, step.cell)
+                then = [torch.where(here, *pair) for pair in zip(now, then, strict=True)]
+                above.append(step.hidden)
+        below = torch.stack(above, dim=1)
         hiddens.append(then[0])
         cells.append(then[1])
     return torch.stack(hiddens), torch.stack(cells)

@@ -15,8 +15,7 @@ import torch
 from espalier.data.scaffold import Examples, ScaffoldConfig, scaffold_corpus
 from espalier.errors import ConfigError
 from espalier.experiments.models import Models
-from espalier.nets.lstm import Shape, read_tensors
-from espalier.nets.lstm.members import Weights
+from espalier.nets.lstm import LSTMShape, StackedWeights, read_tensors
 from espalier.training.devices import choose_device
 from espalier.training.folder import RunFolder
 from espalier.training.learner import Row
@@ -40,7 +39,7 @@ class Group:
     configs: tuple[ScaffoldConfig, ...]
     tests: tuple[dict[Domain, Examples], ...]
 
-    def of(self, weights: Weights) -> Weights:
+    def of(self, weights: StackedWeights) -> StackedWeights:
         """These members' weights among all."""
         return {name: tensor[list(self.index)] for name, tensor in weights.items()}
 
@@ -74,7 +73,7 @@ class Trained:
         """One row a member and epoch: the probability of the close symbol in both domains."""
         return self.folder.rows()
 
-    def at(self, epoch: int) -> tuple[Weights, Shape]:
+    def at(self, epoch: int) -> tuple[StackedWeights, LSTMShape]:
         """All members' weights after an epoch that was kept."""
         if epoch not in self.models.kept:
             raise ConfigError(
@@ -82,7 +81,7 @@ class Trained:
             )
         tensors, metadata = read_tensors(self.folder.path / f"epoch-{epoch}.safetensors")
         weights = {name: tensor.to(self.device) for name, tensor in tensors.items()}
-        return weights, Shape(**json.loads(metadata["shape"]))
+        return weights, LSTMShape(**json.loads(metadata["shape"]))
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -95,7 +94,9 @@ class Trained:
             found.append(Group(length, index, own, tuple(map(_tests, own))))
         return found
 
-    def walk(self, epochs: tuple[int, ...]) -> Iterator[tuple[int, Group, Weights, Shape]]:
+    def walk(
+        self, epochs: tuple[int, ...]
+    ) -> Iterator[tuple[int, Group, StackedWeights, LSTMShape]]:
         """Every group after each of these epochs; a checkpoint is read once."""
         for epoch in epochs:
             weights, shape = self.at(epoch)

@@ -187,8 +187,7 @@ def _states(model: LanguageModel, tokens: Int[Tensor, "B N"]) -> Hiddens:
     kinds, place = torch.unique(tokens.T, return_inverse=True)
     below = model.encoder.weight[kinds]
     zero = below.new_zeros(1, len(tokens), model.shape.hidden)
-    for layer in range(model.shape.layers):
-        from_input, from_hidden, bias = model.layer_weights(layer)
+    for layer, (from_input, from_hidden, bias) in enumerate(model.layers()):
         projected = below @ from_input.T + bias
         projected = projected[place] if layer == 0 else projected
         hiddens, _ = recur(projected[None], from_hidden[None], (zero, zero))

@@ -17,8 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.data.scaffold import Examples
-from espalier.nets.lstm import LanguageModel, Shape, members
-from espalier.nets.lstm.members import Weights
+from espalier.nets.lstm import LanguageModel, LSTMShape, StackedWeights, lstm_cell, members
 from espalier.training.learner import Row
 
 
@@ -28,7 +27,7 @@ def scaffold_gradients(model: LanguageModel, examples: Examples, *, limit: int =
 
 
 def member_gradients(
-    weights: Weights, shape: Shape, examples: Sequence[Examples], *, limit: int = 200
+    weights: StackedWeights, shape: LSTMShape, examples: Sequence[Examples], *, limit: int = 200
 ) -> list[list[Row]]:
     """The same for every member, each with examples of its own but of one scaffold length."""
     device = weights["encoder.weight"].device
@@ -51,13 +50,17 @@ def member_gradients(
 
 
 def gradients_at(
-    weights: Weights, shape: Shape, tokens: Int[Tensor, "E M N"], *, places: Int[Tensor, "E M K"]
+    weights: StackedWeights,
+    shape: LSTMShape,
+    tokens: Int[Tensor, "E M N"],
+    *,
+    places: Int[Tensor, "E M K"],
 ) -> dict[str, Float[Tensor, "E M K any"]]:
     """The three derivatives at the places given, the last of which predicts the close symbol."""
     weights = {name: tensor.detach() for name, tensor in weights.items()}
     embedded = members.look_up(weights["encoder.weight"], tokens).requires_grad_()
     nudges = embedded.new_zeros(*tokens.shape, shape.hidden).requires_grad_()
-    hidden = _nudged(weights, embedded, nudges, layers=shape.layers)
+    hidden = _nudged(weights, embedded, nudges)
     at = torch.arange(len(tokens), device=tokens.device)[:, None, None]
     row = torch.arange(tokens.shape[1], device=tokens.device)[:, None]
     there = hidden[at, row, places]
@@ -73,27 +76,22 @@ def gradients_at(
 
 
 def _nudged(
-    weights: Weights,
+    weights: StackedWeights,
     inputs: Float[Tensor, "E M N D"],
     nudges: Float[Tensor, "E M N H"],
-    *,
-    layers: int,
 ) -> Float[Tensor, "E M N H"]:
     """Top hidden states, each with a nudge added before anything reads it.
 
     The derivative with respect to a zero nudge is the one with respect to the state itself.
     """
-    below = inputs
-    for layer in range(layers):
-        projected = members.project(weights, layer, below)
-        recurrent = weights[f"rnn.weight_hh_l{layer}"].transpose(1, 2)
+    below, layers = inputs, members.stacked_layers(weights)
+    for number, layer in enumerate(layers, start=1):
+        recurrent = layer.from_hidden.mT
         hidden = cell = torch.zeros_like(nudges[:, :, 0])
         steps = []
-        for t, now in enumerate(projected.unbind(2)):
-            i, f, g, o = (now + torch.bmm(hidden, recurrent)).chunk(4, dim=-1)
-            cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-            hidden = o.sigmoid() * cell.tanh()
-            if layer == layers - 1:
+        for t, now in enumerate(members.project(layer, below).unbind(2)):
+            *_, cell, hidden = lstm_cell(now + hidden @ recurrent, cell)
+            if number == len(layers):
                 hidden = hidden + nudges[:, :, t]
             steps.append(hidden)
         below = torch.stack(steps, dim=2)

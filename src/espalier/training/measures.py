@@ -13,12 +13,11 @@ from torch import Tensor
 
 from espalier.data.batches import fold
 from espalier.data.scaffold import Examples, ScaffoldCorpus
-from espalier.nets.lstm import Shape, members
-from espalier.nets.lstm.members import Weights
+from espalier.nets.lstm import LSTMShape, StackedWeights, members
 
 GATES_AT_ONCE = 1 << 26  # numbers held for all members and steps of a chunk: 256 MiB
 
-Measure = Callable[[Weights, Shape], list[dict[str, float]]]
+Measure = Callable[[StackedWeights, LSTMShape], list[dict[str, float]]]
 
 
 @dataclass(frozen=True)
@@ -40,13 +39,13 @@ class CloseProbability:
             last[name] = torch.from_numpy(np.stack([test.last for test in tests])).to(device)
         return cls(tokens, last, corpora[0].config.close)
 
-    def __call__(self, weights: Weights, shape: Shape) -> list[dict[str, float]]:
+    def __call__(self, weights: StackedWeights, shape: LSTMShape) -> list[dict[str, float]]:
         """One row a member, with a column for each test set."""
         columns = {name: self._mean(weights, shape, name).tolist() for name in self.tokens}
         rows = zip(*columns.values(), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
-    def _mean(self, weights: Weights, shape: Shape, name: str) -> Float[Tensor, " E"]:
+    def _mean(self, weights: StackedWeights, shape: LSTMShape, name: str) -> Float[Tensor, " E"]:
         members_, steps, _ = self.tokens[name].shape
         chunk = max(20, GATES_AT_ONCE // (members_ * steps * 4 * shape.hidden))
         tokens = _split(self.tokens[name], chunk, 2)
@@ -67,8 +66,8 @@ def _split(tensor: Tensor, size: int, dim: int) -> list[Tensor]:
 
 @torch.no_grad()
 def close_probabilities(
-    weights: Weights,
-    shape: Shape,
+    weights: StackedWeights,
+    shape: LSTMShape,
     tokens: Int[Tensor, "E N M"],
     *,
     at: Int[Tensor, "E M"],
@@ -102,7 +101,7 @@ class TextLoss:
         return cls(torch.from_numpy(folded).long().to(device), name, window)
 
     @torch.no_grad()
-    def __call__(self, weights: Weights, shape: Shape) -> list[dict[str, float]]:
+    def __call__(self, weights: StackedWeights, shape: LSTMShape) -> list[dict[str, float]]:
         """Loss in nats and perplexity by member."""
         size = len(weights["encoder.weight"])
         state = members.initial_state(weights, shape, self.tokens.shape[1])

@@ -16,8 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.nets import Noise
-from espalier.nets.lstm import members
-from espalier.nets.lstm.members import Weights
+from espalier.nets.lstm import StackedWeights, members
 from espalier.training.graphs import Step, captured
 from espalier.training.recipe import Recipe
 from espalier.training.tracked import Tracked, clip_scales
@@ -27,7 +26,7 @@ from espalier.training.tracked import Tracked, clip_scales
 class Tensors:
     """Everything that a step reads and writes, for all members; a part has views of it."""
 
-    weights: Weights
+    weights: StackedWeights
     streams: Int[Tensor, "E S B"]
     hidden: Float[Tensor, "L E B H"]
     cell: Float[Tensor, "L E B H"]

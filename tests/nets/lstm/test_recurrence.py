@@ -2,9 +2,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from espalier.nets.lstm import members, recurrence
-from espalier.nets.lstm.model import Shape, language_model
-from espalier.nets.lstm.recurrence import _Plain, recur
+from espalier.nets.lstm import LSTMShape, language_model, members, recur, recurrence
+from espalier.nets.lstm.recurrence import _Plain
 
 
 def test_the_derivative_written_out_is_the_derivative():
@@ -55,7 +54,7 @@ def test_no_steps_between_members():
     """A member's result does not depend on who trains beside it."""
     weights = members.stack([language_model(vocabulary_size=7, hidden=4, seed=s) for s in (0, 1)])
     tokens = torch.randint(7, (2, 5, 2))
-    shape = Shape(7, 4)
+    shape = LSTMShape(7, 4)
     both, _ = members.read(weights, tokens, members.initial_state(weights, shape, 2))
     one = {name: tensor[1:] for name, tensor in weights.items()}
     single, _ = members.read(one, tokens[1:], members.initial_state(one, shape, 2))

@@ -1,40 +1,50 @@
 """LSTM language models, alone and stacked, with every gate and state of every step."""
 
 from espalier.nets.lstm import members
+from espalier.nets.lstm.cell import LSTMLayer, LSTMStates, lstm_cell, unroll
 from espalier.nets.lstm.files import (
     checkpoints,
     english_model,
     load_language_model,
+    member_names,
     read_tensors,
     save_language_model,
 )
+from espalier.nets.lstm.members import StackedState, StackedWeights, stacked_layers
 from espalier.nets.lstm.model import (
     LanguageModel,
-    Shape,
-    State,
-    States,
+    LSTMShape,
+    LSTMState,
     initialise,
     language_model,
 )
-from espalier.nets.lstm.recurrence import recur
+from espalier.nets.lstm.recurrence import fused_cell_works, recur
 from espalier.nets.lstm.vocabulary import UNKNOWN, Encoded, Vocabulary, number_of
 
 __all__ = [
     "UNKNOWN",
     "Encoded",
+    "LSTMLayer",
+    "LSTMShape",
+    "LSTMState",
+    "LSTMStates",
     "LanguageModel",
-    "Shape",
-    "State",
-    "States",
+    "StackedState",
+    "StackedWeights",
     "Vocabulary",
     "checkpoints",
     "english_model",
+    "fused_cell_works",
     "initialise",
     "language_model",
     "load_language_model",
+    "lstm_cell",
+    "member_names",
     "members",
     "number_of",
     "read_tensors",
     "recur",
     "save_language_model",
+    "stacked_layers",
+    "unroll",
 ]

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from espalier.errors import FileError, ModelError, nearest
 from espalier.files import atomic_path
-from espalier.nets.lstm.model import LanguageModel, Shape
+from espalier.nets.lstm.model import LanguageModel, LSTMShape
 from espalier.nets.lstm.vocabulary import Vocabulary
 
 Tensors = dict[str, Tensor]
@@ -137,7 +137,7 @@ def read_tensors(file: Path) -> tuple[Tensors, dict[str, str]]:
         raise FileError(f"{file} is not a safetensors file, or is cut short: {error}") from error
 
 
-def infer_shape(tensors: Mapping[str, Tensor], origin: str = "the model") -> Shape:
+def infer_shape(tensors: Mapping[str, Tensor], origin: str = "the model") -> LSTMShape:
     """The sizes of a language model in the common layout: encoder, rnn, decoder."""
     needed = ("encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0", "decoder.bias")
     absent = [name for name in needed if name not in tensors]
@@ -156,7 +156,7 @@ def infer_shape(tensors: Mapping[str, Tensor], origin: str = "the model") -> Sha
     layers = sum(bool(re.fullmatch(r"rnn\.weight_hh_l\d+", name)) for name in tensors)
     decoder = tensors.get("decoder.weight")
     tied = decoder is None or decoder.data_ptr() == tensors["encoder.weight"].data_ptr()
-    return Shape(size, hidden, layers, None if width == hidden else width, tied)
+    return LSTMShape(size, hidden, layers, None if width == hidden else width, tied)
 
 
 def _build(
@@ -164,7 +164,7 @@ def _build(
 ) -> LanguageModel:
     own = {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
     stored = metadata.get("shape")
-    shape = Shape(**json.loads(stored)) if stored else infer_shape(own, origin)
+    shape = LSTMShape(**json.loads(stored)) if stored else infer_shape(own, origin)
     model = LanguageModel(shape, vocabulary=vocabulary)
     own = {name: own[name].float() for name in own if name in model.state_dict()}
     if shape.tied:

@@ -16,17 +16,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from espalier.errors import ModelError
-from espalier.nets.lstm.model import LanguageModel, Shape
-from espalier.nets.lstm.recurrence import product, recur
+from espalier.nets.lstm.cell import LSTMLayer, product
+from espalier.nets.lstm.model import LanguageModel, LSTMShape
+from espalier.nets.lstm.recurrence import recur
 from espalier.nets.noise import Noise
 
 NEVER = -1e9  # a logit whose exponential is zero beside any other
 
-Weights = dict[str, Tensor]
-Stacked = tuple[Float[Tensor, "L E B H"], Float[Tensor, "L E B H"]]
+StackedWeights = dict[str, Tensor]
+StackedState = tuple[Float[Tensor, "L E B H"], Float[Tensor, "L E B H"]]
 
 
-def stack(models: Sequence[LanguageModel]) -> Weights:
+def stack(models: Sequence[LanguageModel]) -> StackedWeights:
     """The weights of models of one shape, dropout apart, with a first axis E; tied ones once."""
     if not models:
         raise ModelError("no models to stack: give at least one")
@@ -38,7 +39,7 @@ def stack(models: Sequence[LanguageModel]) -> Weights:
     return {name: torch.stack([own[name].detach() for own in named]) for name in named[0]}
 
 
-def member(weights: Weights, index: int, shape: Shape) -> LanguageModel:
+def member(weights: StackedWeights, index: int, shape: LSTMShape) -> LanguageModel:
     """One member as a model of its own, on the CPU."""
     model = LanguageModel(shape)
     own = {name: tensor[index].detach().float().cpu() for name, tensor in weights.items()}
@@ -48,7 +49,17 @@ def member(weights: Weights, index: int, shape: Shape) -> LanguageModel:
     return model
 
 
-def initial_state(weights: Weights, shape: Shape, batch: int) -> Stacked:
+def stacked_layers(weights: StackedWeights) -> list[LSTMLayer]:
+    """The weights of each layer of all members, from the first."""
+    found: list[LSTMLayer] = []
+    while (layer := f"l{len(found)}") and f"rnn.weight_hh_{layer}" in weights:
+        bias = weights[f"rnn.bias_ih_{layer}"] + weights[f"rnn.bias_hh_{layer}"]
+        from_input, from_hidden = (weights[f"rnn.weight_{kind}_{layer}"] for kind in ("ih", "hh"))
+        found.append(LSTMLayer(from_input, from_hidden, bias))
+    return found
+
+
+def initial_state(weights: StackedWeights, shape: LSTMShape, batch: int) -> StackedState:
     """Zeros of (layers, members, batch, hidden), twice."""
     like = weights["encoder.weight"]
     size = (shape.layers, len(like), batch, shape.hidden)
@@ -56,28 +67,34 @@ def initial_state(weights: Weights, shape: Shape, batch: int) -> Stacked:
 
 
 def read(
-    weights: Weights, tokens: Int[Tensor, "E N B"], state: Stacked, *, noise: Noise | None = None
-) -> tuple[Float[Tensor, "E N B H"], Stacked]:
+    weights: StackedWeights,
+    tokens: Int[Tensor, "E N B"],
+    state: StackedState,
+    *,
+    noise: Noise | None = None,
+) -> tuple[Float[Tensor, "E N B H"], StackedState]:
     """The top layer's hidden states; with `noise`, dropped out as in training."""
     drop = (lambda x, _: x) if noise is None else noise.drop
     below = drop(look_up(weights["encoder.weight"], tokens), 0)
     hiddens, cells = [], []
-    for layer, (hidden, cell) in enumerate(zip(*state, strict=True)):
-        recurrent = weights[f"rnn.weight_hh_l{layer}"]
-        above, last = recur(project(weights, layer, below), recurrent, (hidden, cell))
+    layers = stacked_layers(weights)
+    for place, (layer, *before) in enumerate(zip(layers, *state, strict=True), start=1):
+        above, last = recur(project(layer, below), layer.from_hidden, (before[0], before[1]))
         hiddens.append(above[:, -1])
         cells.append(last)
-        below = drop(above, layer + 1)
+        below = drop(above, place)
     return below, (torch.stack(hiddens), torch.stack(cells))
 
 
-def decode(weights: Weights, hidden: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V"]:
+def decode(weights: StackedWeights, hidden: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V"]:
     """Logits of each member for any number of its hidden states."""
     matrix = weights.get("decoder.weight", weights["encoder.weight"])
     return product(hidden, matrix.transpose(1, 2)).add_(weights["decoder.bias"].unsqueeze(1))
 
 
-def decode_aligned(weights: Weights, hidden: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V8"]:
+def decode_aligned(
+    weights: StackedWeights, hidden: Float[Tensor, "E M H"]
+) -> Float[Tensor, "E M V8"]:
     """Logits with columns added to a multiple of 8, of probability zero.
 
     Tensor cores read rows that start at multiples of 16 bytes; a vocabulary of 1,002 or 33,278
@@ -104,11 +121,9 @@ def mean_losses(logits: Float[Tensor, "E M V"], targets: Int[Tensor, "E M"]) -> 
     return losses
 
 
-def project(weights: Weights, layer: int, below: Tensor) -> Float[Tensor, "E N B four_H"]:
+def project(layer: LSTMLayer, below: Float[Tensor, "E N B D"]) -> Float[Tensor, "E N B four_H"]:
     """What a layer's gates get from below and from their biases, before any recurrence."""
-    bias = weights[f"rnn.bias_ih_l{layer}"] + weights[f"rnn.bias_hh_l{layer}"]
-    matrix = weights[f"rnn.weight_ih_l{layer}"].transpose(1, 2)
-    flat = product(below.flatten(1, 2), matrix).add_(bias.unsqueeze(1))
+    flat = product(below.flatten(1, 2), layer.from_input.mT).add_(layer.bias.unsqueeze(1))
     return flat.view(*below.shape[:3], -1)
 
 

@@ -1,8 +1,8 @@
 """The LSTM language model: embedding, LSTM, softmax, as in both papers on interdependence.
 
 The forward pass is `nn.LSTM`. What happened inside it, step by step, is given by
-`LanguageModel.states`, which repeats the recursion in the open. Saving and loading live in
-`nets.files`, training in `espalier.training`.
+`LanguageModel.states`, which unrolls the cell in the open. Saving and loading live in
+`nets.lstm.files`, training in `espalier.training`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,21 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from espalier.errors import ModelError, check_whole
+from espalier.nets.lstm.cell import LSTMLayer, LSTMStates, unroll
 from espalier.nets.lstm.vocabulary import Vocabulary
 
-State = tuple[Float[Tensor, "L B H"], Float[Tensor, "L B H"]]
+LSTMState = tuple[Float[Tensor, "L B H"], Float[Tensor, "L B H"]]
 
 EMBEDDING_RANGE = 0.1  # encoder and decoder start uniform in [-0.1, 0.1]
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The sizes of a language model, and how its weights are shared and dropped."""
+class LSTMShape:
+    """The sizes of a language model, and how its weights are shared and dropped.
+
+    >>> LSTMShape(vocabulary_size=9, hidden=4).width
+    4
+    """
 
     vocabulary_size: int
     hidden: int
@@ -54,27 +59,16 @@ class Shape:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class States:
-    """Everything an LSTM went through, each (layers, batch, time, hidden).
+class LanguageModel(nn.Module):
+    """`encoder` (nn.Embedding), `rnn` (nn.LSTM, batch first) and `decoder` (nn.Linear).
 
-    With i, f, g, o the gates as PyTorch orders them: `input_gate` i, `forget_gate` f and
-    `output_gate` o are sigmoids, `candidate` g is a tanh, `cell` is f c' + i g, `hidden` is
-    o tanh(cell). Step t is the state after token t was read.
+    >>> model = LanguageModel(LSTMShape(vocabulary_size=9, hidden=4))
+    >>> logits, state = model(torch.tensor([[1, 2, 3]]))
+    >>> logits.shape
+    torch.Size([1, 3, 9])
     """
 
-    input_gate: Float[Tensor, "L B N H"]
-    forget_gate: Float[Tensor, "L B N H"]
-    candidate: Float[Tensor, "L B N H"]
-    output_gate: Float[Tensor, "L B N H"]
-    cell: Float[Tensor, "L B N H"]
-    hidden: Float[Tensor, "L B N H"]
-
-
-class LanguageModel(nn.Module):
-    """`encoder` (nn.Embedding), `rnn` (nn.LSTM, batch first) and `decoder` (nn.Linear)."""
-
-    def __init__(self, shape: Shape, *, vocabulary: Vocabulary | None = None) -> None:
+    def __init__(self, shape: LSTMShape, *, vocabulary: Vocabulary | None = None) -> None:
         super().__init__()
         if vocabulary is not None and len(vocabulary) != shape.vocabulary_size:
             raise ModelError(
@@ -93,40 +87,50 @@ class LanguageModel(nn.Module):
             self.decoder.weight = self.encoder.weight
 
     def forward(
-        self, tokens: Int[Tensor, "B N"], state: State | None = None
-    ) -> tuple[Float[Tensor, "B N V"], State]:
+        self, tokens: Int[Tensor, "B N"], state: LSTMState | None = None
+    ) -> tuple[Float[Tensor, "B N V"], LSTMState]:
         """Logits for the token after each token, and the state to go on from."""
         hidden, state = self.read(tokens, state)
         return self.decoder(hidden), state
 
     def read(
-        self, tokens: Int[Tensor, "B N"], state: State | None = None
-    ) -> tuple[Float[Tensor, "B N H"], State]:
+        self, tokens: Int[Tensor, "B N"], state: LSTMState | None = None
+    ) -> tuple[Float[Tensor, "B N H"], LSTMState]:
         """The top layer's hidden state at every step (dropped out in training), and the last."""
         hidden, state = self.rnn(self.dropout(self.encoder(tokens)), state)
         return self.dropout(hidden), state
 
-    def initial_state(self, batch: int) -> State:
+    def initial_state(self, batch: int) -> LSTMState:
         """Zeros, on the model's device and in its type."""
         like = self.encoder.weight
         shape = (self.shape.layers, batch, self.shape.hidden)
         return like.new_zeros(shape), like.new_zeros(shape)
 
-    def layer_weights(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Of one layer: input weights (4H, D), recurrent weights (4H, H), summed bias (4H)."""
+    def layers(self) -> list[LSTMLayer]:
+        """The weights of each layer, from the first."""
         get = self.rnn.get_parameter
-        bias = get(f"bias_ih_l{layer}") + get(f"bias_hh_l{layer}")
-        return get(f"weight_ih_l{layer}"), get(f"weight_hh_l{layer}"), bias
+        return [
+            LSTMLayer(
+                get(f"weight_ih_l{layer}"),
+                get(f"weight_hh_l{layer}"),
+                get(f"bias_ih_l{layer}") + get(f"bias_hh_l{layer}"),
+            )
+            for layer in range(self.shape.layers)
+        ]
 
-    def states(self, tokens: Int[Tensor, "B N"], state: State | None = None) -> States:
-        """Gates, cell and hidden state of every layer at every step; nothing is dropped out."""
-        hidden, cell = self.initial_state(len(tokens)) if state is None else state
-        below, rows = self.encoder(tokens), []
-        for layer in range(self.shape.layers):
-            row = _layer_states(below, self.layer_weights(layer), (hidden[layer], cell[layer]))
-            rows.append(row)
-            below = row[-1]
-        return States(*(torch.stack(parts) for parts in zip(*rows, strict=True)))
+    def states(self, tokens: Int[Tensor, "B N"], state: LSTMState | None = None) -> LSTMStates:
+        """Gates, cell and hidden state of every layer at every step, each (L, B, N, H).
+
+        Step t is the state after token t was read; nothing is dropped out.
+        """
+        state = self.initial_state(len(tokens)) if state is None else state
+        below, found = self.encoder(tokens), []
+        for layer, before in zip(self.layers(), zip(*state, strict=True), strict=True):
+            projected = below @ layer.from_input.T + layer.bias
+            steps = unroll(projected.unbind(1), layer.from_hidden, before)
+            found.append([torch.stack(parts, dim=1) for parts in zip(*steps, strict=True)])
+            below = found[-1][-1]
+        return LSTMStates(*(torch.stack(parts) for parts in zip(*found, strict=True)))
 
     def encode(self, tokens: Sequence[str | int]) -> tuple[Int[Tensor, " N"], int]:
         """Token numbers on the model's device, and how many words became <unk>."""
@@ -153,8 +157,13 @@ def language_model(
     dropout: float = 0.0,
     words: Sequence[str] | Vocabulary | None = None,
 ) -> LanguageModel:
-    """A new language model; the seed decides its weights, whatever was drawn before."""
-    shape = Shape(vocabulary_size, hidden, layers, embedding, tied, dropout)
+    """A new language model; the seed decides its weights, whatever was drawn before.
+
+    >>> model = language_model(vocabulary_size=9, hidden=4, seed=1)
+    >>> model.states(torch.tensor([[1, 2, 3]])).cell.shape  # layers, batch, time, hidden
+    torch.Size([1, 1, 3, 4])
+    """
+    shape = LSTMShape(vocabulary_size, hidden, layers, embedding, tied, dropout)
     vocabulary = None if words is None else Vocabulary.of(words)
     return initialise(LanguageModel(shape, vocabulary=vocabulary), seed)
 
@@ -169,22 +178,3 @@ def initialise(model: LanguageModel, seed: int) -> LanguageModel:
             drawn = torch.empty(parameter.shape).uniform_(-limit, limit, generator=generator)
             parameter.copy_(torch.zeros_like(drawn) if name == "decoder.bias" else drawn)
     return model
-
-
-def _layer_states(
-    inputs: Float[Tensor, "B N D"],
-    weights: tuple[Tensor, Tensor, Tensor],
-    state: tuple[Float[Tensor, "B H"], Float[Tensor, "B H"]],
-) -> tuple[Tensor, ...]:
-    """The six tensors of `States` for one layer, in their order, each (B, N, H)."""
-    from_input, from_hidden, bias = weights
-    projected = inputs @ from_input.T + bias
-    hidden, cell = state
-    steps = []
-    for now in projected.unbind(1):
-        i, f, g, o = (now + hidden @ from_hidden.T).chunk(4, dim=-1)
-        i, f, g, o = torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
-        cell = f * cell + i * g
-        hidden = o * torch.tanh(cell)
-        steps.append((i, f, g, o, cell, hidden))
-    return tuple(torch.stack(parts, dim=1) for parts in zip(*steps, strict=True))

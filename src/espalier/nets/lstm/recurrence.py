@@ -15,6 +15,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from espalier.nets.lstm.cell import product, unroll
+
+# What reaches a nonlinearity's result, times its slope there, as autograd has them.
+through_sigmoid = torch.ops.aten.sigmoid_backward
+through_tanh = torch.ops.aten.tanh_backward
+
 Gates = Float[Tensor, "E N B four_H"]
 Hiddens = Float[Tensor, "E N B H"]
 One = Float[Tensor, "E B H"]
@@ -31,11 +37,6 @@ def recur(
     function = _Fused if fusable and fused_cell_works() else _Plain
     hiddens, cell = function.apply(projected, recurrent, *state)
     return hiddens, cell
-
-
-def product(left: Float[Tensor, "E A B"], right: Float[Tensor, "E B C"]) -> Float[Tensor, "E A C"]:
-    """The batched product; of a single pair a plain one, whose threads fare better on a CPU."""
-    return torch.bmm(left, right) if len(left) > 1 else torch.mm(left[0], right[0])[None]
 
 
 @cache
@@ -74,53 +75,34 @@ def _cell_backward(
 
 
 class _Plain(torch.autograd.Function):
-    """Any device and type: in-place elementwise operations on preallocated steps."""
+    """Any device and type: the cell, step by step."""
 
     @staticmethod
     def forward(ctx: Any, projected: Gates, recurrent: Tensor, hidden: One, cell: One) -> Any:
-        members, steps, batch, _ = projected.shape
-        units = hidden.shape[-1]
-        gates = torch.empty_like(projected)
-        hiddens = projected.new_empty(members, steps + 1, batch, units)
-        cells, squashed = torch.empty_like(hiddens), torch.empty_like(hiddens)
-        hiddens[:, 0], cells[:, 0] = hidden, cell
-        weights = recurrent.transpose(1, 2).contiguous()  # read N times: 4 times as fast on a CPU
-        for t in range(steps):
-            torch.add(projected[:, t], product(hiddens[:, t], weights), out=gates[:, t])
-            i, f, g, o = gates[:, t].chunk(4, dim=-1)
-            gates[:, t, :, : 2 * units].sigmoid_()
-            g.tanh_()
-            o.sigmoid_()
-            torch.mul(f, cells[:, t], out=cells[:, t + 1]).addcmul_(i, g)
-            torch.tanh(cells[:, t + 1], out=squashed[:, t + 1])
-            torch.mul(o, squashed[:, t + 1], out=hiddens[:, t + 1])
-        ctx.save_for_backward(recurrent, gates, hiddens, cells, squashed)
-        return hiddens[:, 1:], cells[:, -1].clone()
+        steps = unroll(projected.unbind(1), recurrent, (hidden, cell))
+        i, f, g, o, cells, hiddens = (torch.stack(s, dim=1) for s in zip(*steps, strict=True))
+        ctx.save_for_backward(recurrent, hidden, cell, i, f, g, o, cells, hiddens)
+        return hiddens, cells[:, -1].clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        from_hiddens, from_cell = grads
-        recurrent, gates, hiddens, cells, squashed = ctx.saved_tensors
-        slopes = torch.empty_like(gates)
-        to_cell, to_hidden = from_cell, torch.zeros_like(from_cell)
-        for t in reversed(range(gates.shape[1])):
-            i, f, g, o = gates[:, t].chunk(4, dim=-1)
-            to_i, to_f, to_g, to_o = slopes[:, t].chunk(4, dim=-1)
+        from_hiddens, to_cell = grads
+        recurrent, hidden, cell, i, f, g, o, cells, hiddens = ctx.saved_tensors
+        to_hidden, slopes = torch.zeros_like(to_cell), i.new_empty(*i.shape[:-1], 4 * i.shape[-1])
+        for t in reversed(range(i.shape[1])):
+            i_t, f_t, g_t, o_t = i[:, t], f[:, t], g[:, t], o[:, t]
+            before, squashed = cells[:, t - 1] if t else cell, torch.tanh(cells[:, t])
             to_hidden = to_hidden + from_hiddens[:, t]
-            tanh = squashed[:, t + 1]
-            through = to_hidden * o
-            to_cell = torch.addcmul(to_cell + through, through * tanh, tanh, value=-1)
-            torch.mul(to_hidden * tanh, o, out=to_o)
-            torch.mul(to_cell * g, i, out=to_i)
-            torch.mul(to_cell * cells[:, t], f, out=to_f)
-            slope = to_cell * i
-            torch.addcmul(slope, slope * g, g, value=-1, out=to_g)
-            to_o.addcmul_(to_o, o, value=-1)  # sigmoid' = s (1 - s)
-            to_i.addcmul_(to_i, i, value=-1)
-            to_f.addcmul_(to_f, f, value=-1)
-            to_cell = to_cell * f
+            to_cell = to_cell + through_tanh(to_hidden * o_t, squashed)
+            to_i = through_sigmoid(to_cell * g_t, i_t)
+            to_f = through_sigmoid(to_cell * before, f_t)
+            to_g = through_tanh(to_cell * i_t, g_t)
+            to_o = through_sigmoid(to_hidden * squashed, o_t)
+            slopes[:, t] = torch.cat([to_i, to_f, to_g, to_o], dim=-1)
+            to_cell = to_cell * f_t
             to_hidden = product(slopes[:, t], recurrent)
-        return slopes, _to_recurrent(slopes, hiddens[:, :-1]), to_hidden, to_cell
+        past = torch.cat([hidden.unsqueeze(1), hiddens[:, :-1]], dim=1)
+        return slopes, _to_recurrent(slopes, past), to_hidden, to_cell
 
 
 class _Fused(torch.autograd.Function):
