@@ -34,14 +34,11 @@ from espalier.nets.lstm import (
     members,
     read_tensors,
 )
+from espalier.runs import Interrupted, Lines, Plan, RunFolder, choose_device, matmul_precision
 from espalier.training.alone import Alone
-from espalier.training.devices import choose_device, precise
 from espalier.training.ensembles import Ensemble, Member
-from espalier.training.folder import RunFolder
 from espalier.training.kept import keep_run
-from espalier.training.loop import Interrupted, Plan
 from espalier.training.measures import TextLoss
-from espalier.training.progress import Lines
 from espalier.training.recipe import Recipe
 from espalier.training.scaffold import Network, ScaffoldRun, ensemble
 
@@ -177,7 +174,7 @@ def scaffold(args: argparse.Namespace, out: Path) -> None:
     folder = Path(args.work) / "scaffold"
     began = time.monotonic()
     try:
-        ensemble(runs, out=folder, device=args.device, report=Lines(sys.stdout))
+        ensemble(runs, out=folder, device=args.device, progress=Lines(sys.stdout))
     except Interrupted as error:
         print(error)
     print(f"trained for {time.monotonic() - began:.1f} s", flush=True)
@@ -209,7 +206,7 @@ def text(args: argparse.Namespace, out: Path) -> None:
     folder = RunFolder.create(Path(args.work) / args.name)
     plan = Plan(epochs, save_seconds=600)
     try:
-        keep_run(learner, plan, folder=folder, about=about, report=Members(sys.stdout))
+        keep_run(learner, plan, folder=folder, about=about, progress=Members(sys.stdout))
     except Interrupted as error:
         print(error)
     rows = copy_tables(folder.path, out, args.name)
@@ -252,7 +249,7 @@ class Members(Lines):
 def test_loss(file: Path, member: str, corpus, device: torch.device) -> dict[str, float]:
     model = load_language_model(file, member=member)
     weights = {name: tensor.to(device) for name, tensor in members.stack([model]).items()}
-    with precise("tf32"):
+    with matmul_precision("tf32"):
         return TextLoss.of(corpus.test, device, name="test")(weights, model.shape)[0]
 
 

@@ -24,8 +24,7 @@ from espalier.files import write_text
 from espalier.nets.fusion import fused
 from espalier.nets.transformer.short_attention import is_short, short_attention
 from espalier.nets.transformer.sublayers import in_full, on_cuda
-from espalier.training.devices import choose_device
-from espalier.training.graphs import captured
+from espalier.runs import captured, choose_device
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.learn import parse
 from benchmarks.learning import describe, learner_of, learners
-from espalier.training.devices import choose_device
+from espalier.runs import choose_device
 
 STEPS, SHOWN = 10, 40
 

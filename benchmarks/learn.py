@@ -50,10 +50,9 @@ from espalier.experiments.shelf import Shelf
 from espalier.experiments.strings import read_cells, transformer_cells
 from espalier.files import write_text
 from espalier.learnability.supervision import TraceSettings
+from espalier.runs import choose_device, on_device
 from espalier.training import progress
-from espalier.training.devices import choose_device
 from espalier.training.parity import ParityRun, parity_learner
-from espalier.training.side_by_side import side_by_side
 from espalier.training.stacked import StackedLearner, StepRecipe
 from espalier.training.translation import ScanRun
 
@@ -63,11 +62,11 @@ def run(args: argparse.Namespace) -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     wanted = learners(args)
     names = {name_of(one): describe(one) for one in wanted}
-    shelf = Shelf(args.runs, device=args.device, report=lambda moment: tell(moment, names))
+    shelf = Shelf(args.runs, device=args.device, progress=lambda moment: tell(moment, names))
     found = Found(args.out, "" if args.biases is None else "-biases")
     try:
         with deadline(args.seconds):
-            side_by_side(
+            on_device(
                 lambda one: found.add(one, shelf), wanted, device=shelf.device, at_once=args.at_once
             )
     except KeyboardInterrupt:
@@ -178,7 +177,7 @@ def beside(device: torch.device) -> None:
 
     alone = [losses(make) for make in makers]
     for one, other in zip(
-        alone, side_by_side(losses, makers, device=device, at_once=len(makers)), strict=True
+        alone, on_device(losses, makers, device=device, at_once=len(makers)), strict=True
     ):
         print(f"alone and beside others: {one.tolist()} {other.tolist()}", flush=True)
         if not torch.equal(one, other):
@@ -202,7 +201,7 @@ def bench(args: argparse.Namespace) -> None:
     beside: dict[str, list] = {}
     for group in groups if args.at_once > 1 and device.type == "cuda" else []:
         timed.start = threading.Barrier(len(group))
-        found = side_by_side(timed, group, device=device, at_once=args.at_once)
+        found = on_device(timed, group, device=device, at_once=args.at_once)
         beside.setdefault(f"{len(group)} at once", []).extend(found)
     table = {"alone": alone} | beside
     write_text(args.out / "learn-bench.json", json.dumps({"peaks": peaks} | table) + "\n")

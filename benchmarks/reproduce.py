@@ -23,7 +23,7 @@ from espalier.experiments.models import models_in
 from espalier.experiments.reproduction import asked_for, data_read, describe
 from espalier.experiments.shelf import Shelf
 from espalier.files import write_text
-from espalier.training.progress import Lines
+from espalier.runs import Lines
 
 # The earlier paper's figures are drawn from the same rows, and the claims decided by them.
 NAMES = tuple(f"bottom-up-figure-{number}" for number in (7, 12, 8, 10, 9, 11))
@@ -33,7 +33,7 @@ CLAIMED = {number: f"bottom-up-figure-{number}" for number in (7, 8, 10, 12)}
 def main() -> None:
     args = parse()
     args.out.mkdir(parents=True, exist_ok=True)
-    shelf = Shelf(args.runs, device=args.device, report=Lines(sys.stdout))
+    shelf = Shelf(args.runs, device=args.device, progress=Lines(sys.stdout))
     ensembles: dict[str, object] = {}
     manifests: dict[str, object] = {"ensembles": ensembles}
     found: dict[str, list] = {}

@@ -31,19 +31,16 @@ from espalier.data.batches import fold
 from espalier.data.text import TextCorpus, text_corpus
 from espalier.data.treebank import Treebank, load_treebank
 from espalier.nets.lstm import Vocabulary, language_model, load_language_model, save_language_model
+from espalier.runs import AtSteps, EveryEpoch, Plan, RunFolder, choose_device
 from espalier.syntax.effects import Words
 from espalier.syntax.pairs import pairs_of
 from espalier.syntax.reading import describe_words
 from espalier.syntax.scores import Scores, pair_scores
 from espalier.syntax.summary import baseline_rows, summarise
-from espalier.training.devices import choose_device
 from espalier.training.ensembles import Ensemble, Member
-from espalier.training.folder import RunFolder
 from espalier.training.kept import keep_run
-from espalier.training.loop import Plan
 from espalier.training.measures import TextLoss
 from espalier.training.recipe import Recipe
-from espalier.training.schedule import AtSteps, EveryEpoch
 
 BANK = "ud-english-ewt"
 EARLY = (0, 100, 300, 1000)  # steps: what is learnt within the first epoch
@@ -135,7 +132,7 @@ class Training:
         config |= {"dropout": dropouts, "data": "wikitext-2", "words": len(self.corpus.words)}
         about = ("text", config, {"sha256": self.corpus.digest})
         plan = Plan(epochs, (EveryEpoch(), AtSteps(EARLY)), save_seconds=3600)
-        keep_run(learner, plan, folder=self.folder, about=about, report=Members(sys.stdout))
+        keep_run(learner, plan, folder=self.folder, about=about, progress=Members(sys.stdout))
         self.config = config | {"seconds": round(time.monotonic() - began, 1)}
         self.rows = [{"model": self.name} | row for row in self.folder.rows()]
         whole = [row for row in self.rows if row["epoch"] == int(row["epoch"])]

@@ -127,6 +127,7 @@ if TYPE_CHECKING:
         generate_many,
         verify,
     )
+    from espalier.runs import list_runs
     from espalier.syntax import (
         attachment,
         effect_of_syntax,
@@ -140,11 +141,9 @@ if TYPE_CHECKING:
         ScaffoldRun,
         TextRun,
         ensemble,
-        list_runs,
         read_sweep,
         run_sweep,
         scaffold_gradients,
-        train,
         train_scaffold,
         train_text,
     )
@@ -244,7 +243,7 @@ _HOMES = {
     "interpret": "espalier.interpreter",
     "interpret_many": "espalier.interpreter",
     "language_model": "espalier.nets.lstm",
-    "list_runs": "espalier.training",
+    "list_runs": "espalier.runs",
     "load_compiled": "espalier.compiler",
     "load_language_model": "espalier.nets.lstm",
     "load_parity": "espalier.training.learnt",
@@ -269,7 +268,6 @@ _HOMES = {
     "scaffold_gradients": "espalier.training",
     "scan_split": "espalier.data",
     "text_corpus": "espalier.data",
-    "train": "espalier.training",
     "train_on_traces": "espalier.learnability.supervision",
     "train_parity": "espalier.training.parity",
     "train_readable": "espalier.learnability.readable",
@@ -388,7 +386,6 @@ __all__ = [
     "scaffold_gradients",
     "scan_split",
     "text_corpus",
-    "train",
     "train_on_traces",
     "train_parity",
     "train_readable",

@@ -45,8 +45,8 @@ def main() -> None:
     except EspalierError as error:
         sys.stderr.write(f"espalier: {error}\n")
         sys.exit(2)
-    except KeyboardInterrupt:
-        sys.stderr.write("espalier: interrupted; a run with a folder goes on when given again\n")
+    except KeyboardInterrupt as stopped:  # a run says where it was saved, if it was
+        sys.stderr.write(f"espalier: {str(stopped) or 'interrupted'}\n")
         sys.exit(130)
     except BrokenPipeError:
         # The reader went away (`espalier trace ... | head`): nothing more can be written.

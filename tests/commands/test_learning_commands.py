@@ -9,7 +9,7 @@ from cyclopts import App
 
 import espalier as es
 from espalier.commands import learnability, learning, training
-from espalier.training import RunFolder
+from espalier.runs import RunFolder
 
 ON_CPU = ("--device", "cpu")
 PROGRAM = "parity-sequential-relative"

@@ -6,7 +6,7 @@ from cyclopts import App
 
 from espalier.commands.training import register
 from espalier.errors import ConfigError, FileError
-from espalier.training import RunFolder
+from espalier.runs import RunFolder
 
 SMALL = [
     "corpus.tokens=3000", "corpus.vocabulary=20", "corpus.rules=100", "corpus.scaffolds=10",

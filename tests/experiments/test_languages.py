@@ -9,8 +9,7 @@ from espalier.experiments import Shelf, reproduce
 from espalier.experiments.bottom_up_figure_3 import Config
 from espalier.experiments.languages import Bank, Language, english, english_in_training, made_up
 from espalier.experiments.syntax_over_training import Config as OverTraining
-from espalier.training import Interrupted, RunFolder
-from espalier.training.schedule import checkpoint_name, parse_schedule, steps_of
+from espalier.runs import Interrupted, RunFolder, checkpoint_name, parse_schedule, steps_of
 
 MADE = made_up("left", "smoke")
 
@@ -46,11 +45,13 @@ def test_what_was_interrupted_goes_on_and_its_models_serve_every_experiment(tmp_
             signal.raise_signal(signal.SIGINT)
 
     given = {"scale": "smoke", "config": Config(MADE)}
-    first = Shelf(tmp_path / "runs", device="cpu", report=stop)
+    first = Shelf(tmp_path / "runs", device="cpu", progress=stop)
     with pytest.raises(Interrupted, match="the same command goes on"):
         reproduce("bottom-up-figure-4", out=tmp_path / "four", shelf=first, **given)
     steps = []
-    later = Shelf(tmp_path / "runs", device="cpu", report=lambda moment: steps.append(moment.step))
+    later = Shelf(
+        tmp_path / "runs", device="cpu", progress=lambda moment: steps.append(moment.step)
+    )
     found = reproduce("bottom-up-figure-4", out=tmp_path / "four", shelf=later, **given)
     assert min(steps) > 0  # it did not begin anew
     straight = Shelf(tmp_path / "others", device="cpu")
@@ -59,7 +60,9 @@ def test_what_was_interrupted_goes_on_and_its_models_serve_every_experiment(tmp_
     before = [RunFolder(path).manifest() for path in sorted((tmp_path / "runs").glob("*/seed-*"))]
     assert [one["status"] for one in before] == ["finished"] * MADE.seeds
     steps.clear()
-    later = Shelf(tmp_path / "runs", device="cpu", report=lambda moment: steps.append(moment.step))
+    later = Shelf(
+        tmp_path / "runs", device="cpu", progress=lambda moment: steps.append(moment.step)
+    )
     reproduce("bottom-up-figure-3", out=tmp_path / "three", shelf=later, **given)
     over = {"scale": "smoke", "config": OverTraining(MADE)}
     reproduce("syntax-over-training", out=tmp_path / "over", shelf=later, **over)

@@ -12,7 +12,7 @@ from espalier.experiments import Shelf, load, names, reproduce
 from espalier.experiments.bottom_up_figure_8 import Config
 from espalier.experiments.models import familiarity
 from espalier.experiments.reproduction import read_reproduction
-from espalier.training import Interrupted, RunFolder
+from espalier.runs import Interrupted, RunFolder
 
 LABELS = {
     "bottom-up-figure-7": ("epoch", "P(close)", "scaffold length 4", "familiar"),
@@ -103,7 +103,7 @@ def test_an_interrupted_one_ends_with_the_same_numbers(tmp_path):
 
     given = {"scale": "smoke", "config": config}
     out, runs = tmp_path / "out", tmp_path / "runs"
-    shelf = Shelf(runs, device="cpu", report=stop)
+    shelf = Shelf(runs, device="cpu", progress=stop)
     with pytest.raises(Interrupted, match="the same command goes on"):
         reproduce("bottom-up-figure-8", out=out, shelf=shelf, **given)
     assert RunFolder(out).manifest()["status"] == "interrupted"
@@ -111,7 +111,7 @@ def test_an_interrupted_one_ends_with_the_same_numbers(tmp_path):
     with pytest.raises(ConfigError, match="no finished reproduction"):
         read_reproduction(out)
     steps = []
-    later = Shelf(runs, device="cpu", report=lambda moment: steps.append(moment.step))
+    later = Shelf(runs, device="cpu", progress=lambda moment: steps.append(moment.step))
     found = reproduce("bottom-up-figure-8", out=out, shelf=later, **given)
     assert min(steps) > 39  # an epoch: it went on and did not begin anew
     whole = Shelf(tmp_path / "others", device="cpu")

@@ -13,7 +13,7 @@ from benchmarks import reproduce, results
 from pandas.testing import assert_frame_equal
 
 from espalier.experiments import load
-from espalier.training import RunFolder
+from espalier.runs import RunFolder
 
 DOCS = Path(__file__).parents[2] / "docs"
 

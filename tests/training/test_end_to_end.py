@@ -16,8 +16,8 @@ from espalier.data.parity import ParityConfig, parity_set
 from espalier.data.scan import Example
 from espalier.nets.noise import Dice
 from espalier.nets.transformer.model import TransformerShape, decode, encode, random_transformers
+from espalier.runs import Interrupted
 from espalier.training import parity, translation
-from espalier.training.loop import Interrupted
 from espalier.training.optimisers import optimiser_of
 from espalier.training.parity import (
     ParityRun,
@@ -97,7 +97,7 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path):
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(Interrupted, match="saved in"):
-        train_parity(parity_run(), device="cpu", out=tmp_path / "run", report=stop)
+        train_parity(parity_run(), device="cpu", out=tmp_path / "run", progress=stop)
     assert json.loads((tmp_path / "run/manifest.json").read_text())["status"] == "interrupted"
     assert train_parity(parity_run(), device="cpu", out=tmp_path / "run") == whole
     assert not list((tmp_path / "run").glob(".*"))

@@ -8,9 +8,9 @@ from torch.testing import assert_close
 from espalier.errors import ModelError
 from espalier.nets.lstm import language_model, load_language_model
 from espalier.nets.noise import Noise
+from espalier.runs import RunFolder
 from espalier.training.alone import Alone
 from espalier.training.ensembles import Ensemble, Member
-from espalier.training.folder import RunFolder
 from espalier.training.measures import TextLoss
 from espalier.training.recipe import Recipe
 

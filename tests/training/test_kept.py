@@ -9,8 +9,7 @@ import torch
 import espalier as es
 from espalier.nets.lstm import read_tensors
 from espalier.nets.transformer.model import TransformerShape
-from espalier.training import Interrupted, RunFolder
-from espalier.training.progress import silence
+from espalier.runs import Interrupted, RunFolder
 from espalier.training.scan_pairs import SYMBOLS
 from espalier.training.stacked import StepRecipe
 from small_disk import small_disk
@@ -70,7 +69,7 @@ def test_ctrl_c_loses_nothing(kind, tmp_path, after):
 
     train, folder = kind[0], tmp_path / "run"
     with pytest.raises(Interrupted, match=r"interrupted at step \d+ of 12; saved in"):
-        train(out=folder, device="cpu", report=stop)
+        train(out=folder, device="cpu", progress=stop)
     assert RunFolder(folder).manifest()["status"] == "interrupted"
     assert_same(train(out=folder, device="cpu"), folder, kind)
 
@@ -78,7 +77,7 @@ def test_ctrl_c_loses_nothing(kind, tmp_path, after):
 def test_a_full_disk_loses_nothing(kind, tmp_path):
     train, folder = kind[0], tmp_path / "run"
     with small_disk(ROOM), pytest.raises(es.FileError, match=r"cannot write .*safetensors: "):
-        train(out=folder, device="cpu", report=silence)
+        train(out=folder, device="cpu", progress=None)
     assert {file.name for file in folder.iterdir()} <= {"manifest.json", "metrics.jsonl"}
     assert_same(train(out=folder, device="cpu"), folder, kind)
 

@@ -8,7 +8,8 @@ from torch.testing import assert_close
 from espalier.data import ScaffoldConfig, scaffold_corpus
 from espalier.errors import ConfigError
 from espalier.nets.lstm import language_model, load_language_model, members
-from espalier.training import Network, Recipe, RunFolder, ScaffoldRun, ensemble, train_scaffold
+from espalier.runs import RunFolder
+from espalier.training import Network, Recipe, ScaffoldRun, ensemble, train_scaffold
 from espalier.training.gradients import gradients_at, scaffold_gradients
 
 SMALL = ScaffoldConfig(

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from espalier.errors import ConfigError, FileError
-from espalier.training.folder import RunFolder
-from espalier.training.loop import Interrupted, Plan, train
+from espalier.runs import Interrupted, Plan, RunFolder, fit
 from espalier.training.stacked import StackedLearner, StepRecipe, Team
 
 CPU = torch.device("cpu")
@@ -35,9 +34,9 @@ def learner_of(*seeds, optimiser="adam", steps=40):
 
 
 def test_members_learn_what_they_would_learn_alone():
-    together = train(learner_of(1, 2, 5), Plan(4))
+    together = fit(learner_of(1, 2, 5), Plan(4))
     for seed in (1, 2, 5):
-        alone = train(learner_of(seed), Plan(4))
+        alone = fit(learner_of(seed), Plan(4))
         assert [row for row in together if row["seed"] == seed] == alone
     last = [row for row in together if row["step"] == 40]
     assert all(abs(row["slope"] - 3) < 0.5 for row in last if row["seed"] != 5)
@@ -46,7 +45,7 @@ def test_members_learn_what_they_would_learn_alone():
 @pytest.mark.parametrize("optimiser", ["adam", "adafactor"])
 @pytest.mark.parametrize("cut", [1, 10, 23])
 def test_going_on_from_any_step_gives_the_same_numbers(tmp_path, optimiser, cut):
-    whole = train(learner_of(0, 1, optimiser=optimiser), Plan(4))
+    whole = fit(learner_of(0, 1, optimiser=optimiser), Plan(4))
     folder = RunFolder.create(tmp_path)
 
     def stop_at(moment):
@@ -55,15 +54,15 @@ def test_going_on_from_any_step_gives_the_same_numbers(tmp_path, optimiser, cut)
 
     plan = Plan(4, slice_seconds=1e-9)
     with pytest.raises(Interrupted, match=f"interrupted at step {cut} of 40; saved in"):
-        train(learner_of(0, 1, optimiser=optimiser), plan, folder=folder, report=stop_at)
-    assert train(learner_of(0, 1, optimiser=optimiser), plan, folder=folder) == whole
+        fit(learner_of(0, 1, optimiser=optimiser), plan, folder=folder, progress=stop_at)
+    assert fit(learner_of(0, 1, optimiser=optimiser), plan, folder=folder) == whole
 
 
 def test_a_state_of_other_models_is_refused(tmp_path):
     folder = RunFolder.create(tmp_path)
     folder.save_resume(learner_of(0, 1).state(), 0)
     with pytest.raises(FileError, match=r"does not fit these models \(weights.slope among"):
-        train(learner_of(0), Plan(4), folder=folder)
+        fit(learner_of(0), Plan(4), folder=folder)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from espalier.errors import ConfigError
 from espalier.nets.lstm import load_language_model
-from espalier.training import RunFolder, list_runs, read_sweep, run_sweep
+from espalier.runs import RunFolder, list_runs
+from espalier.training import read_sweep, run_sweep
 from espalier.training.sweep import is_finished
 
 TOML = """

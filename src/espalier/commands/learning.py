@@ -26,7 +26,7 @@ from espalier.commands.training import Config, Device, Settings, configured, rep
 from espalier.errors import DataError, ModelError
 
 if TYPE_CHECKING:
-    from espalier.training.learner import Row
+    from espalier.runs import Row
 
 Out = Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")]
 Seeds = Annotated[int, Parameter(help="Train so many at once, from seed 0 on.")]
@@ -73,7 +73,7 @@ def train_traces(
     entry, layers = load_entry(target, max_layers)
     asked = configured(TraceSettings(), config, settings, {"recipe.steps": steps})
     batch = [] if traces else training_tokens(entry, inputs, training, layers)
-    with reporting() as report:
+    with reporting() as progress:
         found = train_on_traces(
             entry.program,
             read_traces(traces, entry.program) if traces else batch,
@@ -82,7 +82,7 @@ def train_traces(
             max_layers=layers,
             out=out,
             device=device,
-            report=report,
+            progress=progress,
         )
     shares = agreement(entry.program, found.models, batch, max_layers=layers) if batch else None
     _show(found.rows, shares)
@@ -108,7 +108,7 @@ def train_readable(
     entry, layers = load_entry(target, max_layers)
     asked = configured(ReadableSettings(), config, settings, {"recipe.steps": steps})
     batch = training_tokens(entry, inputs, training, layers)
-    with reporting() as report:
+    with reporting() as progress:
         found = train(
             entry.program,
             batch,
@@ -117,7 +117,7 @@ def train_readable(
             max_layers=layers,
             out=out,
             device=device,
-            report=report,
+            progress=progress,
         )
     _show(found.rows)
     say(f"kept in {out}")
@@ -150,8 +150,8 @@ def train_parity(
     implied = {} if length is None else {"test.longest": 2 * length}
     run = configured(ParityRun(), config, settings, flags, implied=implied)
     _warn_of_slow_products(run.recipe.precision, device)
-    with reporting() as report:
-        rows = train(run, out=out, device=device, report=report)
+    with reporting() as progress:
+        rows = train(run, out=out, device=device, progress=progress)
     _show(rows)
     say(f"kept in {out}")
 
@@ -183,8 +183,8 @@ def train_scan(
     }
     run = configured(ScanRun(), config, settings, flags)
     _warn_of_slow_products(run.recipe.precision, device)
-    with reporting() as report:
-        rows = train(run, out=out, device=device, report=report)
+    with reporting() as progress:
+        rows = train(run, out=out, device=device, progress=progress)
     _show(rows)
     say(f"kept in {out}")
 
@@ -196,7 +196,7 @@ def ask(
     device: Device = "auto",
 ) -> None:
     """Ask every Transformer of a finished run, and say whether it is right."""
-    from espalier.training.folder import RunFolder
+    from espalier.runs import RunFolder
     from espalier.training.learnt import load_parity, load_scan
 
     kind = (RunFolder(run).manifest() or {}).get("kind")
@@ -236,7 +236,7 @@ def _shape(layers: int | None, shared: bool | None, positions: str | None) -> di
 
 def _warn_of_slow_products(precision: str, device: str) -> None:
     """Few CPUs multiply in bfloat16; on others a step takes a hundred times as long."""
-    from espalier.training.devices import choose_device
+    from espalier.runs import choose_device
 
     if precision == "bfloat16" and choose_device(device).type == "cpu":
         say(
@@ -246,7 +246,7 @@ def _warn_of_slow_products(precision: str, device: str) -> None:
 
 def _show(rows: Sequence[Row], shares: Sequence[float] | None = None) -> None:
     """A line a member: its last measures, and the share of inputs answered as a program does."""
-    from espalier.training.progress import latest
+    from espalier.runs import latest
 
     hidden = ("epoch", "member")
     shown = [{k: v for k, v in row.items() if k not in hidden} for row in latest(rows)]

@@ -38,8 +38,8 @@ def reproduce_command(
         show_table(("experiment", "what it shows"), list(experiments.names().items()))
         return
     experiments.load(name)  # a misspelt name is answered before anything is made
-    with reporting() as report:
-        shelf = experiments.Shelf(runs, device=device, report=report)
+    with reporting() as progress:
+        shelf = experiments.Shelf(runs, device=device, progress=progress)
         found = experiments.reproduce(name, scale=scale, out=out, shelf=shelf)  # type: ignore[arg-type]
     _show(found.table())
     console().print(f"{len(found.rows):,} rows and the figure are in {found.path}", highlight=False)

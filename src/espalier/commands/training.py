@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 if TYPE_CHECKING:
-    from espalier.training.progress import Report
+    from espalier.runs import Progress
 
 Settings = Annotated[
     list[str] | None,
@@ -70,8 +70,8 @@ def train_scaffold(
         "gradients": gradients,
     }
     run = configured(ScaffoldRun(), config, settings, flags)
-    with reporting() as report:
-        train(run, out=out, device=device, report=report)
+    with reporting() as progress:
+        train(run, out=out, device=device, progress=progress)
     say(f"kept in {out}")
 
 
@@ -103,8 +103,8 @@ def train_text(
         "seed": seed,
     }
     run = configured(TextRun(), config, settings, flags)
-    with reporting() as report:
-        train(run, out=out, device=device, report=report)
+    with reporting() as progress:
+        train(run, out=out, device=device, progress=progress)
     say(f"kept in {out}")
 
 
@@ -126,8 +126,8 @@ def sweep(
         planned = replace(planned, workers=workers)
     left = len(planned.pending())
     say(f"{len(planned.cells)} cells in {planned.out}, {left} to train")
-    with reporting() as report:
-        run_sweep(planned, device=device, cluster=cluster, report=report)
+    with reporting() as progress:
+        run_sweep(planned, device=device, cluster=cluster, progress=progress)
 
 
 def runs(folder: Path = Path("runs"), /) -> None:
@@ -135,7 +135,7 @@ def runs(folder: Path = Path("runs"), /) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from espalier.training.listing import list_runs
+    from espalier.runs import list_runs
 
     table = Table("run", "kind", "status", "members", "epochs", "last measures", box=None)
     for run in list_runs(folder):
@@ -196,15 +196,14 @@ def configured(
 
 
 @contextmanager
-def reporting() -> Iterator[Report]:
+def reporting() -> Iterator[Progress]:
     """A bar with measures above it on a terminal; plain lines elsewhere."""
-    from espalier.training.loop import Interrupted
-    from espalier.training.progress import Lines
+    from espalier.runs import Interrupted, Lines
 
     try:
         if sys.stderr.isatty():
-            with _bar() as report:
-                yield report
+            with _bar() as show:
+                yield show
         else:
             yield Lines(sys.stderr)
     except Interrupted as stopped:
@@ -217,7 +216,7 @@ def _bar() -> Iterator[Callable[[Any], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from espalier.training.progress import Moment, describe
+    from espalier.runs import Moment, describe
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:

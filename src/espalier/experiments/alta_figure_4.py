@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from espalier.experiments.learners import Traced, traced
 from espalier.experiments.models import Scale
 from espalier.experiments.strings import both_ways, compiled_cells, slices, traced_cells
-from espalier.training.learner import Row
+from espalier.runs import Row
 
 if TYPE_CHECKING:
     import pandas

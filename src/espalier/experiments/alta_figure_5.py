@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from espalier.experiments.learners import Traced, end_to_end, traced
 from espalier.experiments.models import Scale
 from espalier.experiments.strings import both_ways, slices, traced_cells, transformer_cells
-from espalier.training.learner import Row
+from espalier.runs import Row
 from espalier.training.parity import ParityRun
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from espalier.experiments.alta_table_2 import draw, tabulate
 from espalier.experiments.learners import Read, readable
 from espalier.experiments.models import Scale
 from espalier.experiments.strings import read_cells
-from espalier.training.learner import Row
+from espalier.runs import Row
 
 if TYPE_CHECKING:
     import pandas

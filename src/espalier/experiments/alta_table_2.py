@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from espalier.experiments.alta_figure_4 import PROGRAMS, Config
 from espalier.experiments.strings import both_ways, slices, traced_cells
-from espalier.training.learner import Row
+from espalier.runs import Row
 
 if TYPE_CHECKING:
     import pandas

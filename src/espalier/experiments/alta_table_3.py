@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from espalier.experiments.learners import end_to_end
 from espalier.experiments.models import Scale
 from espalier.experiments.strings import both_ways, shares_by, slices, transformer_cells
-from espalier.training.learner import Row
+from espalier.runs import Row
 from espalier.training.parity import ParityRun
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from espalier.experiments.intervals import summarise
 from espalier.experiments.learners import name_of, translators
 from espalier.experiments.models import Scale
-from espalier.training.learner import Row
+from espalier.runs import Row
 from espalier.training.translation import ScanRun, train_scan
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def measure(config: Config, shelf: Shelf) -> list[Row]:
 def translator_rows(run: ScanRun, shelf: Shelf) -> list[Row]:
     """The measures of one run, with its depth, sharing and positions."""
     device, out = str(shelf.device), shelf.path / name_of(run)
-    found = train_scan(run, out=out, device=device, report=shelf.report)
+    found = train_scan(run, out=out, device=device, progress=shelf.progress)
     labels: Row = {
         "layers": run.shape.layers,
         "sharing": "yes" if run.shape.shared else "no",

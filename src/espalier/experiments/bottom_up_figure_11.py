@@ -15,7 +15,7 @@ from espalier.experiments.intervals import summarise
 from espalier.experiments.models import Models, Scale, familiarity, frequency
 from espalier.experiments.readings import RuleReader
 from espalier.experiments.shelf import DOMAINS, Shelf
-from espalier.training.learner import Row
+from espalier.runs import Row
 
 if TYPE_CHECKING:
     import pandas

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from espalier.experiments.intervals import summarise
 from espalier.experiments.models import Models, Scale, familiarity
 from espalier.experiments.shelf import Shelf
-from espalier.training.devices import precise
+from espalier.runs import Row, matmul_precision
 from espalier.training.gradients import member_gradients
-from espalier.training.learner import Row
 
 if TYPE_CHECKING:
     import pandas
@@ -54,7 +53,7 @@ def measure(config: Config, shelf: Shelf) -> list[Row]:
     rows: list[Row] = []
     for epoch, group, weights, shape in shelf.trained(config.models).walk(config.epochs):
         examples = group.examples("in_domain")
-        with precise("float32"):
+        with matmul_precision("float32"):
             found = member_gradients(weights, shape, examples, limit=config.sequences)
         for places in zip(*found, strict=True):
             rows += group.label(list(places), epoch=epoch)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from espalier.experiments.intervals import summarise
 from espalier.experiments.models import Models, Scale, familiarity
 from espalier.experiments.shelf import DOMAINS, Shelf
-from espalier.training.learner import Row
+from espalier.runs import Row
 
 if TYPE_CHECKING:
     import pandas

@@ -19,7 +19,7 @@ from espalier.experiments.models import Scale, checked
 from espalier.learnability.readable import ReadableSettings
 from espalier.learnability.supervision import TraceSettings
 from espalier.nets.transformer import Positions, TransformerShape
-from espalier.training.folder import RunFolder
+from espalier.runs import RunFolder
 from espalier.training.parity import TOKENS, ParityRun
 from espalier.training.scan_pairs import SYMBOLS
 from espalier.training.stacked import StepRecipe

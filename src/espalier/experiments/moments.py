@@ -18,11 +18,11 @@ from espalier.nets.lstm import (
     initialise,
     load_language_model,
 )
+from espalier.runs import RunFolder
 from espalier.syntax.pairs import pairs_of
 from espalier.syntax.reading import describe_words
 from espalier.syntax.scores import pair_scores
 from espalier.syntax.summary import Row, baseline_rows, summarise
-from espalier.training.folder import RunFolder
 from espalier.training.text import TextRun, train_text
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _trained(language: Language, seed: int, shelf: Shelf) -> RunFolder:
     folder = RunFolder.create(shelf.path / language.folder / f"seed-{seed}")
     run, manifest = _run_of(language, seed, shelf), folder.manifest()
     if manifest is None or manifest["status"] != "finished":
-        train_text(run, out=folder.path, device=str(shelf.device), report=shelf.report)
+        train_text(run, out=folder.path, device=str(shelf.device), progress=shelf.progress)
     return folder
 
 

@@ -29,7 +29,7 @@ from espalier.nets.lstm import (
     stacked_layers,
     unroll,
 )
-from espalier.training.devices import precise
+from espalier.runs import matmul_precision
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ class RuleReader:
         """The part of the hidden state, at the last scaffold token, owed to these places."""
         focus = torch.zeros(self.inputs.shape[:3], dtype=torch.bool, device=self.inputs.device)
         focus[..., list(places)] = True
-        with precise("float32"):
+        with matmul_precision("float32"):
             return propagate(self.layers, self.inputs, focus, state=self.state).relevant[:, :, -1]
 
     def logits(self, part: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V"]:
         """What a part of the hidden state says; the decoder's bias belongs to no part."""
-        with precise("float32"):
+        with matmul_precision("float32"):
             return part @ self.decoder.mT
 
     def close_probability(self, places: Sequence[int]) -> list[float]:
@@ -115,7 +115,7 @@ def states_before(
     hiddens, cells = [], []
     for layer in stacked_layers(weights):
         then, above = [zeros, zeros], []
-        with precise("float32"):
+        with matmul_precision("float32"):
             projected = members.project(layer, below).unbind(1)
             for t, step in enumerate(unroll(projected, layer.from_hidden, (zeros, zeros)), start=1):
                 here, now = (at == t).unsqueeze(-1), (step.hidden, step.cell)

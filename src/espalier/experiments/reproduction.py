@@ -25,9 +25,7 @@ from espalier.experiments.models import Models, Scale, checked, models_in
 from espalier.experiments.moments import digest
 from espalier.experiments.shelf import Shelf
 from espalier.files import write_frame
-from espalier.training.folder import RunFolder
-from espalier.training.loop import Interrupted
-from espalier.training.manifest import close_run, describe_run, refuse_other_config
+from espalier.runs import Interrupted, RunFolder, close_run, describe_run, refuse_other_config
 
 if TYPE_CHECKING:
     import pandas

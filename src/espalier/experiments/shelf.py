@@ -16,12 +16,8 @@ from espalier.data.scaffold import Examples, ScaffoldConfig, scaffold_corpus
 from espalier.errors import ConfigError
 from espalier.experiments.models import Models
 from espalier.nets.lstm import LSTMShape, StackedWeights, read_tensors
-from espalier.training.devices import choose_device
-from espalier.training.folder import RunFolder
-from espalier.training.learner import Row
-from espalier.training.progress import Report, silence
+from espalier.runs import Progress, Row, RunFolder, choose_device, on_device
 from espalier.training.scaffold import ensemble
-from espalier.training.side_by_side import side_by_side
 
 if TYPE_CHECKING:
     import pandas
@@ -116,9 +112,9 @@ class Shelf:
         path: str | os.PathLike[str] = "runs",
         *,
         device: str = "auto",
-        report: Report = silence,
+        progress: Progress | None = None,
     ) -> None:
-        self.path, self.device, self.report = Path(path), choose_device(device), report
+        self.path, self.device, self.progress = Path(path), choose_device(device), progress
         self._trained: dict[Models, Trained] = {}
         self._rows: dict[tuple[Any, Any], pandas.DataFrame] = {}
 
@@ -128,13 +124,13 @@ class Shelf:
             folder = RunFolder.create(self.path / models.name)
             if not _finished(folder, models):
                 device = str(self.device)
-                ensemble(models.runs(), out=folder.path, device=device, report=self.report)
+                ensemble(models.runs(), out=folder.path, device=device, progress=self.progress)
             self._trained[models] = Trained(models, folder, self.device)
         return self._trained[models]
 
     def gather(self, work: Callable[[Any, Shelf], list[Row]], items: Sequence[Any]) -> list[Row]:
         """The rows that `work` finds for every item, in order; on CUDA several items at a time."""
-        found = side_by_side(lambda item: work(item, self), items, device=self.device)
+        found = on_device(lambda item: work(item, self), items, device=self.device)
         return [row for rows in found for row in rows]
 
     def rows(self, run: Callable[[Any, Shelf], pandas.DataFrame], config: Any) -> pandas.DataFrame:

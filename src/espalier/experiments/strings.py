@@ -21,7 +21,7 @@ from espalier.learnability.minimal import minimal
 from espalier.learnability.readable import train_readable
 from espalier.learnability.supervision import train_on_traces
 from espalier.nets.lstm import read_tensors
-from espalier.training.learner import Row
+from espalier.runs import Row
 from espalier.training.parity import ParityRun, in_precision, predict, train_parity
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def traced_cells(traced: Traced, shelf: Shelf) -> list[Row]:
         max_layers=entry.max_layers,
         out=shelf.path / name_of(traced),
         device=str(shelf.device),
-        report=shelf.report,
+        progress=shelf.progress,
     )
     rows: list[Row] = []
     for seed, model in enumerate(found.models):
@@ -94,7 +94,7 @@ def read_cells(read: Read, shelf: Shelf) -> list[Row]:
         max_layers=entry.max_layers,
         out=shelf.path / name_of(read),
         device=str(shelf.device),
-        report=shelf.report,
+        progress=shelf.progress,
     )
     inputs = [entry.encode(string) for string in test.strings()]
     rows: list[Row] = []
@@ -106,7 +106,9 @@ def read_cells(read: Read, shelf: Shelf) -> list[Row]:
 
 def transformer_cells(run: ParityRun, shelf: Shelf) -> list[Row]:
     """Of the Transformers trained end to end."""
-    train_parity(run, out=shelf.path / name_of(run), device=str(shelf.device), report=shelf.report)
+    train_parity(
+        run, out=shelf.path / name_of(run), device=str(shelf.device), progress=shelf.progress
+    )
     file = folder_of(run, shelf).path / f"epoch-{run.recipe.measures}.safetensors"
     tensors = {name: tensor.to(shelf.device) for name, tensor in read_tensors(file)[0].items()}
     test = parity_set(run.test)

@@ -37,11 +37,9 @@ from espalier.nets.transformer import (
     random_transformers,
     read_out,
 )
-from espalier.training.devices import choose_device
+from espalier.runs import Progress, Row, choose_device
 from espalier.training.finished import Measured
 from espalier.training.kept import keep_steps
-from espalier.training.learner import Row
-from espalier.training.progress import Report, silence
 from espalier.training.stacked import StackedLearner, StepRecipe, Team, check_seeds
 
 
@@ -178,7 +176,7 @@ def train_readable(
     max_layers: int | None = None,
     out: str | os.PathLike[str] | None = None,
     device: str = "auto",
-    report: Report = silence,
+    progress: Progress | None = None,
 ) -> Readable:
     """Train a Transformer for each seed to go through the program's traces, all at once.
 
@@ -203,7 +201,7 @@ def train_readable(
         "inputs": len(asked.lengths),
         "program_sha256": program_hash(program),
     }
-    rows = keep_steps(learner, ("readable", config, data), out=out, report=report)
+    rows = keep_steps(learner, ("readable", config, data), out=out, progress=progress)
     weights = {name: tensor.detach() for name, tensor in learner.weights.items()}
     return Readable(program, tuple(rows), shape, weights)
 

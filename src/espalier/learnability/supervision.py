@@ -30,12 +30,10 @@ from espalier.learnability.lessons import Lessons, lessons
 from espalier.learnability.traces import Traces
 from espalier.nets import Dice
 from espalier.nets.compiled import TrainedFeedForward, UniversalEncoder, apply_mlps, random_mlps
-from espalier.training.devices import choose_device
+from espalier.runs import Progress, Row, choose_device
 from espalier.training.finished import Measured
 from espalier.training.kept import keep_steps
-from espalier.training.learner import Row
 from espalier.training.optimisers import Weights
-from espalier.training.progress import Report, silence
 from espalier.training.stacked import StackedLearner, StepRecipe, Team, check_seeds
 
 HALF = 0.5  # an output is on the right side if it is nearer to its target than to the other value
@@ -157,7 +155,7 @@ def train_on_traces(
     max_layers: int | None = None,
     out: str | os.PathLike[str] | None = None,
     device: str = "auto",
-    report: Report = silence,
+    progress: Progress | None = None,
 ) -> Supervised:
     """Train an MLP for each seed on the traces of `program` over `inputs`, all at once.
 
@@ -171,7 +169,7 @@ def train_on_traces(
     learner = trace_learner(taught, settings, seeds=seeds, device=where)
     config = {"settings": asdict(settings), "seeds": list(seeds), "lessons": len(taught)}
     about = ("traces", config, _describe(program, taught))
-    rows = keep_steps(learner, about, out=out, report=report)
+    rows = keep_steps(learner, about, out=out, progress=progress)
     models = [_member(compiled, learner.snapshot().tensors, n) for n in range(len(seeds))]
     return Supervised(tuple(rows), tuple(models), len(taught))
 

@@ -15,6 +15,7 @@ from typing import Any
 from espalier.errors import ConfigError
 from espalier.language import Program, Run
 from espalier.language.records import program_hash
+from espalier.runs import in_processes
 
 # Examples answered between two saves, by each process.
 CHUNK = 512
@@ -63,8 +64,6 @@ def answers(
     if workers == 1 or len(jobs) <= 1:
         yield from map(machine, jobs)
         return
-    from espalier.training.workers import in_processes
-
     yield from in_processes(machine, [(job,) for job in jobs], workers=workers)
 
 

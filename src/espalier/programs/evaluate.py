@@ -7,17 +7,22 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from espalier.errors import ConfigError, DataError
 from espalier.language import Program, Run
 from espalier.language.records import program_hash
 from espalier.programs.engines import Compiled, Engine, Interpreter, answers
 from espalier.programs.evaluation import Evaluation, Row
+from espalier.runs import (
+    Interrupted,
+    RunFolder,
+    choose_device,
+    close_run,
+    describe_run,
+    open_run,
+)
 from espalier.zoo import Entry
-
-if TYPE_CHECKING:
-    from espalier.training.folder import RunFolder
 
 Progress = Callable[[int, int], None]  # examples answered, examples in all
 
@@ -53,12 +58,12 @@ def evaluate(
         )
     engine = Interpreter() if engine is None else engine
     if isinstance(engine, Compiled) and engine.device != "cpu":
-        from espalier.training.devices import choose_device
-
         choose_device(engine.device)
     kept = _Kept(out, entry, program or entry.program, cases, engine)
     try:
         kept.answer(progress)
+    except KeyboardInterrupt as stopped:
+        raise Interrupted(kept.interrupted()) from stopped
     finally:
         kept.close()
     return kept.result()
@@ -80,8 +85,6 @@ class _Kept:
         self._rows: dict[int, Row] = {}
         self._peak, self._began, self._before = 0, time.monotonic(), 0.0
         if out is not None:
-            from espalier.training.folder import RunFolder
-
             self._folder = RunFolder.create(out)
             self._manifest = _open(self._folder, entry, program, cases, engine)
             self._before = self._manifest["seconds"]
@@ -101,6 +104,13 @@ class _Kept:
             if progress is not None:
                 progress(len(self._rows), len(self._cases))
 
+    def interrupted(self) -> str:
+        """What to say of a run that was stopped."""
+        counts = f"interrupted after {len(self._rows):,} of {len(self._cases):,} cases"
+        if self._folder is None:
+            return f"{counts}; nothing was saved: no folder"
+        return f"{counts}; saved in {self._folder.path}: the same command goes on from there"
+
     def close(self) -> None:
         """Say how the run ended; a finished one has its rows as Parquet."""
         if self._folder is not None:
@@ -115,8 +125,6 @@ class _Kept:
         return Evaluation(rows, self._before + time.monotonic() - self._began, self._peak)
 
     def _note(self, status: str) -> None:
-        from espalier.training.manifest import close_run
-
         assert self._folder is not None
         seconds = time.monotonic() - self._began
         close_run(self._folder, self._manifest, status=status, seconds=seconds)
@@ -139,8 +147,6 @@ def _open(
     folder: RunFolder, entry: Entry, program: Program, cases: Sequence[Case], engine: Engine
 ) -> dict[str, Any]:
     import torch
-
-    from espalier.training.manifest import describe_run, open_run
 
     device = engine.device if isinstance(engine, Compiled) else "cpu"
     config = {

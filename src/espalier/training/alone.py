@@ -15,8 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from espalier.nets.lstm import LanguageModel
-from espalier.training.devices import precise
-from espalier.training.learner import Row, Snapshot
+from espalier.runs import Row, Snapshot, matmul_precision
 from espalier.training.measures import Measure
 from espalier.training.recipe import Recipe
 from espalier.training.tracked import Tracked, clip_scales
@@ -64,7 +63,7 @@ class Alone:
     def advance(self, steps: int) -> None:
         """Take steps; the hidden state starts from zero at the head of the data."""
         self.model.train()
-        with precise(self.recipe.precision), torch.random.fork_rng(self._devices):
+        with matmul_precision(self.recipe.precision), torch.random.fork_rng(self._devices):
             self._draw_from(self._generators)
             for _ in range(steps):
                 if self._step % self.steps_per_epoch == 0:
@@ -95,7 +94,7 @@ class Alone:
     def measure(self) -> list[Row]:
         """One row."""
         stacked = {name: p.detach()[None] for name, p in self.model.named_parameters()}
-        with precise(self.recipe.precision), torch.no_grad():
+        with matmul_precision(self.recipe.precision), torch.no_grad():
             return self.tracked.rows(self.tests(stacked, self.model.shape))
 
     def end_epoch(self, rows: Sequence[Row]) -> None:

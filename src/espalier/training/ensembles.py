@@ -17,8 +17,7 @@ from torch import Tensor
 
 from espalier.errors import ModelError
 from espalier.nets.lstm import LanguageModel, members
-from espalier.training.devices import precise
-from espalier.training.learner import Row, Snapshot
+from espalier.runs import Row, Snapshot, matmul_precision
 from espalier.training.measures import Measure
 from espalier.training.part import Tensors, divide, run_all
 from espalier.training.recipe import Recipe
@@ -84,7 +83,7 @@ class Ensemble:
 
     def advance(self, steps: int) -> None:
         """Take steps with every member, and wait for them."""
-        with precise(self.recipe.precision):
+        with matmul_precision(self.recipe.precision):
             run_all(self.parts, self._step, steps)
         self._step += steps
         self.tracked.loss_count += steps
@@ -93,7 +92,7 @@ class Ensemble:
 
     def measure(self) -> list[Row]:
         """One row a member."""
-        with precise(self.recipe.precision), torch.no_grad():
+        with matmul_precision(self.recipe.precision), torch.no_grad():
             return self.tracked.rows(self.tests(self.weights, self.shape))
 
     def end_epoch(self, rows: Sequence[Row]) -> None:

@@ -11,9 +11,7 @@ from torch import Tensor
 
 from espalier.errors import FileError, ModelError
 from espalier.nets.lstm import read_tensors
-from espalier.training.folder import RunFolder
-from espalier.training.learner import Row
-from espalier.training.progress import averages, latest
+from espalier.runs import Row, RunFolder, averages, latest
 
 if TYPE_CHECKING:
     import pandas

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from espalier.data.scaffold import Examples
 from espalier.nets.lstm import LanguageModel, LSTMShape, StackedWeights, lstm_cell, members
-from espalier.training.learner import Row
+from espalier.runs import Row
 
 
 def scaffold_gradients(model: LanguageModel, examples: Examples, *, limit: int = 200) -> list[Row]:

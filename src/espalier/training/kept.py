@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from espalier.training.folder import RunFolder
-from espalier.training.learner import Learner, Row
-from espalier.training.loop import Interrupted, Plan, train
-from espalier.training.manifest import close_run, describe_run, open_run
-from espalier.training.progress import Report
-from espalier.training.schedule import AtEpochs
+from espalier.runs import (
+    AtEpochs,
+    Learner,
+    Plan,
+    Progress,
+    Row,
+    RunFolder,
+    describe_run,
+    fit,
+    recorded,
+)
 from espalier.training.stacked import StackedLearner
 
 About = tuple[str, dict[str, Any], dict[str, Any]]  # kind, config, data
@@ -27,31 +31,25 @@ def keep_run(
     *,
     folder: RunFolder | None,
     about: About,
-    report: Report,
+    progress: Progress | None,
     also: Callable[[Row], None] | None = None,
 ) -> list[Row]:
     """Train as planned; the folder, if any, tells what was done and how it ended."""
     if folder is None:
-        return train(learner, plan, report=report, also=also)
+        return fit(learner, plan, progress=progress, also=also)
     kind, config, data = about
     device: torch.device = learner.device
-    manifest = open_run(folder, describe_run(kind, config, data=data, device=device))
-    began, status = time.monotonic(), "failed"
-    try:
-        rows = train(learner, plan, folder=folder, report=report, also=also)
-        status = "finished"
-    except Interrupted:
-        status = "interrupted"
-        raise
-    finally:
-        close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
-        if status != "failed":
-            folder.tidy()
-    return rows
+    manifest = describe_run(kind, config, data=data, device=device) | {"epochs": plan.epochs}
+    with recorded(folder, manifest):
+        return fit(learner, plan, folder=folder, progress=progress, also=also)
 
 
 def keep_steps(
-    learner: StackedLearner, about: About, *, out: str | os.PathLike[str] | None, report: Report
+    learner: StackedLearner,
+    about: About,
+    *,
+    out: str | os.PathLike[str] | None,
+    progress: Progress | None,
 ) -> list[Row]:
     """Train a stack to its last step, or on to it; a folder `out` keeps what it ends with."""
     kind, config, data = about
@@ -61,5 +59,5 @@ def keep_steps(
         Plan(measures, (AtEpochs((measures,)),)),
         folder=None if out is None else RunFolder.create(out),
         about=(kind, json.loads(json.dumps(config)), data),
-        report=report,
+        progress=progress,
     )

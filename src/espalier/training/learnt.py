@@ -22,9 +22,8 @@ from espalier.data.parity import ParitySet
 from espalier.data.scan import check_words
 from espalier.errors import ConfigError, ModelError
 from espalier.nets.transformer import TransformerShape, Weights, decode, encode
-from espalier.training.devices import choose_device
+from espalier.runs import Row, choose_device
 from espalier.training.finished import Measured, finished_run, read_last
-from espalier.training.learner import Row
 from espalier.training.parity import in_precision, predict
 from espalier.training.scan_pairs import END, PAD, START, SYMBOLS, command_tokens
 from espalier.training.stacked import StepRecipe, precisely

@@ -28,10 +28,8 @@ from espalier.nets.transformer import (
     random_transformers,
     read_out,
 )
-from espalier.training.devices import choose_device
+from espalier.runs import Progress, Row, choose_device
 from espalier.training.kept import keep_steps
-from espalier.training.learner import Row
-from espalier.training.progress import Report, silence
 from espalier.training.stacked import StackedLearner, StepRecipe, Team
 
 TOKENS = 3  # 0, 1 and START
@@ -130,11 +128,13 @@ def train_parity(
     *,
     out: str | os.PathLike[str] | None = None,
     device: str = "auto",
-    report: Report = silence,
+    progress: Progress | None = None,
 ) -> list[Row]:
     """Train a run's members at once and return their measures; with `out`, keep and go on."""
     learner = parity_learner(run, choose_device(device))
-    return keep_steps(learner, ("parity", run.to_dict(), _describe(run)), out=out, report=report)
+    return keep_steps(
+        learner, ("parity", run.to_dict(), _describe(run)), out=out, progress=progress
+    )
 
 
 def parity_learner(run: ParityRun, device: torch.device) -> StackedLearner:

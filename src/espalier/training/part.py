@@ -17,7 +17,7 @@ from torch import Tensor
 
 from espalier.nets import Noise
 from espalier.nets.lstm import StackedWeights, members
-from espalier.training.graphs import Step, captured
+from espalier.runs import Step, captured
 from espalier.training.recipe import Recipe
 from espalier.training.tracked import Tracked, clip_scales
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Literal
 
 from espalier.errors import ConfigError, check_whole, is_number
-
-Precision = Literal["float32", "tf32"]
+from espalier.runs import Precision
 
 
 @dataclass(frozen=True)

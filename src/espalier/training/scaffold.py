@@ -15,17 +15,12 @@ from espalier.data.scaffold import ScaffoldConfig, ScaffoldCorpus, scaffold_corp
 from espalier.data.scaffold_counts import count_scaffolds
 from espalier.errors import ConfigError
 from espalier.nets.lstm import language_model
-from espalier.training.devices import choose_device
+from espalier.runs import Plan, Progress, Row, RunFolder, choose_device, parse_schedule
 from espalier.training.ensembles import Ensemble, Member
-from espalier.training.folder import RunFolder
 from espalier.training.gradients import member_gradients
 from espalier.training.kept import keep_run
-from espalier.training.learner import Row
-from espalier.training.loop import Plan
 from espalier.training.measures import CloseProbability
-from espalier.training.progress import Report, silence
 from espalier.training.recipe import Recipe
-from espalier.training.schedule import parse_schedule
 
 
 @dataclass(frozen=True)
@@ -59,10 +54,10 @@ def train_scaffold(
     *,
     out: str | os.PathLike[str] | None = None,
     device: str = "auto",
-    report: Report = silence,
+    progress: Progress | None = None,
 ) -> list[Row]:
     """Train one model and return its measures; with `out`, keep the run there and go on with it."""
-    return ensemble([run], out=out, device=device, report=report)
+    return ensemble([run], out=out, device=device, progress=progress)
 
 
 def ensemble(
@@ -70,7 +65,7 @@ def ensemble(
     *,
     out: str | os.PathLike[str] | None = None,
     device: str = "auto",
-    report: Report = silence,
+    progress: Progress | None = None,
 ) -> list[Row]:
     """Train every run as a member of one batched computation; one row a member and measure."""
     _refuse_different(runs)
@@ -86,7 +81,7 @@ def ensemble(
         plan,
         folder=folder,
         about=("scaffold", config, _describe_data(corpora)),
-        report=report,
+        progress=progress,
         also=_gradient_recorder(learner, corpora, folder) if runs[0].gradients else None,
     )
 

@@ -19,9 +19,7 @@ from torch import Tensor
 
 from espalier.errors import ConfigError, FileError, check_whole, is_number, nearest
 from espalier.nets import Dice
-from espalier.training.devices import precise
-from espalier.training.graphs import Step, captured
-from espalier.training.learner import Row, Snapshot
+from espalier.runs import Row, Snapshot, Step, captured, matmul_precision
 from espalier.training.optimisers import OptimiserName, Weights, optimiser_of, refill
 
 StepPrecision = Literal["float32", "tf32", "bfloat16"]
@@ -218,4 +216,4 @@ class StackedLearner:
 
 def precisely(recipe: StepRecipe) -> AbstractContextManager[None]:
     """Products on CUDA as the recipe asks for them."""
-    return precise("float32" if recipe.precision == "float32" else "tf32")
+    return matmul_precision("float32" if recipe.precision == "float32" else "tf32")

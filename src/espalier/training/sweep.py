@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
+
 from espalier.errors import ConfigError, nearest
+from espalier.runs import Progress, RunFolder, in_processes, on_cluster
 from espalier.training.configs import flatten, override, read_toml
-from espalier.training.folder import RunFolder
-from espalier.training.progress import Report, silence
-from espalier.training.scaffold import ScaffoldRun
-from espalier.training.text import TextRun
+from espalier.training.scaffold import ScaffoldRun, train_scaffold
+from espalier.training.text import TextRun, train_text
 
 Kind = Literal["scaffold", "text"]
 KINDS: dict[str, Callable[[], ScaffoldRun | TextRun]] = {"scaffold": ScaffoldRun, "text": TextRun}
@@ -99,27 +100,38 @@ def is_finished(folder: Path) -> bool:
     return manifest is not None and manifest["status"] == "finished"
 
 
+def train_cell(cell: Cell, folder: str) -> str:
+    """Train one cell in this process, on one thread; return its folder."""
+    torch.set_num_threads(1)
+    run = cell.run()
+    if isinstance(run, ScaffoldRun):
+        train_scaffold(run, out=folder, device="cpu")
+    else:
+        train_text(run, out=folder, device="cpu")
+    return folder
+
+
 def run_sweep(
     sweep: Sweep,
     *,
     device: str = "auto",
     cluster: str | None = None,
-    report: Report = silence,
+    progress: Progress | None = None,
 ) -> list[Path]:
     """Train what is pending and return every cell's folder.
 
     `cluster` is the address of a dask scheduler whose workers see the same files.
     """
-    from espalier.training.workers import on_cluster, with_joblib
-
     sweep.out.mkdir(parents=True, exist_ok=True)
     pending = sweep.pending()
+    jobs = [(cell, str((sweep.out / cell.name).resolve())) for cell in pending]
     if cluster is not None:
-        on_cluster(sweep.out, pending, address=cluster)
+        on_cluster(train_cell, jobs, address=cluster)
     elif sweep.workers:
-        with_joblib(sweep.out, pending, workers=sweep.workers)
+        for _ in in_processes(train_cell, jobs, workers=sweep.workers):
+            pass
     else:
         from espalier.training.together import train_together
 
-        train_together(sweep.out, pending, device=device, report=report)
+        train_together(sweep.out, pending, device=device, progress=progress)
     return [sweep.out / cell.name for cell in sweep.cells]

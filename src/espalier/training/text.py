@@ -12,18 +12,13 @@ from espalier.data.batches import fold
 from espalier.data.text import TextCorpus, text_corpus
 from espalier.errors import ConfigError
 from espalier.nets.lstm import Vocabulary, language_model
+from espalier.runs import Plan, Progress, Row, RunFolder, choose_device, parse_schedule
 from espalier.training.alone import Alone
-from espalier.training.devices import choose_device
 from espalier.training.ensembles import Ensemble, Member
-from espalier.training.folder import RunFolder
 from espalier.training.kept import keep_run
-from espalier.training.learner import Row
-from espalier.training.loop import Plan
 from espalier.training.measures import TextLoss
-from espalier.training.progress import Report, silence
 from espalier.training.recipe import Recipe
 from espalier.training.scaffold import Network
-from espalier.training.schedule import parse_schedule
 
 Engine = Literal["alone", "batched"]
 
@@ -60,7 +55,7 @@ def train_text(
     out: str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] | None = None,
     device: str = "auto",
-    report: Report = silence,
+    progress: Progress | None = None,
 ) -> list[Row]:
     """Train and return the measures; with `out`, keep the run there and go on with it."""
     where = choose_device(device)
@@ -70,7 +65,7 @@ def train_text(
     plan = Plan(run.recipe.epochs, parse_schedule(run.keep))
     facts = {"sha256": corpus.digest, "words": len(corpus.words), "unknown": corpus.unknown}
     about = ("text", run.to_dict(), facts)
-    return keep_run(learner, plan, folder=folder, about=about, report=report)
+    return keep_run(learner, plan, folder=folder, about=about, progress=progress)
 
 
 def text_learner(run: TextRun, corpus: TextCorpus, *, device: torch.device) -> Alone | Ensemble:

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from espalier.nets.lstm import checkpoints, read_tensors
-from espalier.training.folder import RunFolder
-from espalier.training.learner import Snapshot
-from espalier.training.progress import Report
+from espalier.runs import Progress, RunFolder, Snapshot
 from espalier.training.scaffold import ScaffoldRun, data_of, ensemble, train_scaffold
 from espalier.training.text import TextRun, train_text
 
@@ -21,16 +19,18 @@ if TYPE_CHECKING:
     from espalier.training.sweep import Cell
 
 
-def train_together(out: Path, cells: Sequence[Cell], *, device: str, report: Report) -> None:
+def train_together(
+    out: Path, cells: Sequence[Cell], *, device: str, progress: Progress | None
+) -> None:
     """Train every cell; those that can be members of one ensemble are."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(_shared(cell), []).append(cell)
     for group in groups.values():
         if len(group) > 1:
-            _train_group(out, group, device=device, report=report)
+            _train_group(out, group, device=device, progress=progress)
         else:
-            _train_one(out / group[0].name, group[0].run(), device=device, report=report)
+            _train_one(out / group[0].name, group[0].run(), device=device, progress=progress)
 
 
 def split(folder: RunFolder, names: dict[str, Path], configs: dict[str, dict[str, object]]) -> None:
@@ -68,18 +68,22 @@ def _shared(cell: Cell) -> str:
     return repr((corpus, run.network, run.recipe, run.keep, run.gradients))
 
 
-def _train_one(folder: Path, run: ScaffoldRun | TextRun, *, device: str, report: Report) -> None:
+def _train_one(
+    folder: Path, run: ScaffoldRun | TextRun, *, device: str, progress: Progress | None
+) -> None:
     if isinstance(run, TextRun):
-        train_text(run, out=folder, device=device, report=report)
+        train_text(run, out=folder, device=device, progress=progress)
     else:
-        train_scaffold(run, out=folder, device=device, report=report)
+        train_scaffold(run, out=folder, device=device, progress=progress)
 
 
-def _train_group(out: Path, cells: Sequence[Cell], *, device: str, report: Report) -> None:
+def _train_group(
+    out: Path, cells: Sequence[Cell], *, device: str, progress: Progress | None
+) -> None:
     runs = [run for cell in cells if isinstance(run := cell.run(), ScaffoldRun)]
     digest = hashlib.sha256(repr(runs).encode()).hexdigest()[:12]
     folder = RunFolder.create(out / f".ensemble-{digest}")
-    ensemble(runs, out=folder.path, device=device, report=report)
+    ensemble(runs, out=folder.path, device=device, progress=progress)
     members = [run.corpus.name for run in runs]
     names = {member: out / cell.name for member, cell in zip(members, cells, strict=True)}
     configs = {member: run.to_dict() for member, run in zip(members, runs, strict=True)}

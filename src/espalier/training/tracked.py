@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from espalier.training.learner import Row
+from espalier.runs import Row
 from espalier.training.recipe import Recipe
 
 

@@ -33,12 +33,10 @@ from espalier.nets.transformer import (
     random_transformers,
     through,
 )
-from espalier.training.devices import choose_device
+from espalier.runs import Progress, Row, choose_device
 from espalier.training.kept import keep_steps
-from espalier.training.learner import Row
 from espalier.training.packing import Packing
 from espalier.training.parity import in_precision
-from espalier.training.progress import Report, silence
 from espalier.training.scan_pairs import (
     END,
     PAD,
@@ -213,11 +211,11 @@ def train_scan(
     *,
     out: str | os.PathLike[str] | None = None,
     device: str = "auto",
-    report: Report = silence,
+    progress: Progress | None = None,
 ) -> list[Row]:
     """Train a run's members at once and return their measures; with `out`, keep and go on."""
     learner = scan_learner(run, choose_device(device))
-    return keep_steps(learner, ("scan", run.to_dict(), _describe(run)), out=out, report=report)
+    return keep_steps(learner, ("scan", run.to_dict(), _describe(run)), out=out, progress=progress)
 
 
 def scan_learner(run: ScanRun, device: torch.device) -> StackedLearner:

@@ -15,12 +15,12 @@ from espalier.errors import FileError
 from espalier.nets.lstm import checkpoints, language_model, load_language_model, read_tensors
 from espalier.training.alone import Alone
 from espalier.training.ensembles import Ensemble, Member
-from espalier.training.folder import RunFolder
-from espalier.training.loop import Interrupted, Plan, train
+from espalier.runs import RunFolder
+from espalier.runs import Interrupted, Plan, fit
 from espalier.training.measures import TextLoss
-from espalier.training.progress import Lines, Moment, clock, describe
+from espalier.runs import Lines, Moment, clock, describe
 from espalier.training.recipe import Recipe
-from espalier.training.schedule import AtSteps, EveryEpoch, LogSteps
+from espalier.runs import AtSteps, EveryEpoch, LogSteps
 
 CPU = torch.device("cpu")
 
@@ -40,7 +40,7 @@ def learner_of(kind, *, dropout=0.3, anneal=4.0):
 @pytest.mark.parametrize("kind", ["alone", "ensemble"])
 @pytest.mark.parametrize("cut", [1, 7, 8, 19])
 def test_going_on_from_any_step_gives_the_same_numbers(tmp_path, kind, cut):
-    whole = train(learner_of(kind), Plan(4))
+    whole = fit(learner_of(kind), Plan(4))
     folder = RunFolder.create(tmp_path)
     first = learner_of(kind)
 
@@ -50,9 +50,9 @@ def test_going_on_from_any_step_gives_the_same_numbers(tmp_path, kind, cut):
 
     plan = Plan(4, slice_seconds=1e-9)
     with pytest.raises(Interrupted, match=f"interrupted at step {cut} of 32; saved in"):
-        train(first, plan, folder=folder, report=stop_at)
+        fit(first, plan, folder=folder, progress=stop_at)
     again = learner_of(kind)
-    assert train(again, plan, folder=folder) == whole
+    assert fit(again, plan, folder=folder) == whole
     assert folder.rows() == whole
     assert again.step == 32
 
@@ -60,7 +60,7 @@ def test_going_on_from_any_step_gives_the_same_numbers(tmp_path, kind, cut):
 def test_an_interrupt_in_the_last_stretch_is_not_forgotten(tmp_path, monkeypatch):
     """Else Ctrl-C would end one of many runs, or none."""
     folder, learner = RunFolder.create(tmp_path), learner_of("ensemble")
-    whole = train(learner_of("ensemble"), Plan(2))
+    whole = fit(learner_of("ensemble"), Plan(2))
     measure = learner.measure
 
     def interrupted_at_the_end():
@@ -70,31 +70,31 @@ def test_an_interrupt_in_the_last_stretch_is_not_forgotten(tmp_path, monkeypatch
 
     monkeypatch.setattr(learner, "measure", interrupted_at_the_end)
     with pytest.raises(Interrupted, match="interrupted at step 16 of 16; saved in"):
-        train(learner, Plan(2), folder=folder)
+        fit(learner, Plan(2), folder=folder)
     again = learner_of("ensemble")
     monkeypatch.setattr(again, "advance", None)  # nothing is left to do
-    assert train(again, Plan(2), folder=folder) == whole
+    assert fit(again, Plan(2), folder=folder) == whole
 
 
 def test_rows_and_checkpoints_after_the_resume_point_are_made_again(tmp_path):
     """As after a kill: what was measured later than the last saved state is dropped."""
     folder = RunFolder.create(tmp_path)
-    whole = train(learner_of("ensemble"), Plan(2))
+    whole = fit(learner_of("ensemble"), Plan(2))
     early = learner_of("ensemble")
     early.advance(5)
     folder.save_resume(early.state(), 5)
     folder.append_rows([{"step": 8, "epoch": 1.0, "member": "m0", "train_loss": 99.0}])
-    assert train(learner_of("ensemble"), Plan(2), folder=folder) == whole
+    assert fit(learner_of("ensemble"), Plan(2), folder=folder) == whole
 
 
 SCRIPT = """
     import sys, torch
     sys.path.insert(0, {tests!r})
     from test_loop import learner_of
-    from espalier.training.folder import RunFolder
-    from espalier.training.loop import Plan, train
+    from espalier.runs import RunFolder
+    from espalier.runs import Plan, fit
     torch.set_num_threads(1)
-    train(learner_of("ensemble"), Plan(400, save_seconds=0.01), folder=RunFolder.create({out!r}))
+    fit(learner_of("ensemble"), Plan(400, save_seconds=0.01), folder=RunFolder.create({out!r}))
 """
 
 
@@ -116,8 +116,8 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        resumed = train(learner_of("ensemble"), Plan(epochs), folder=RunFolder(out))
-        assert resumed == train(learner_of("ensemble"), Plan(epochs))
+        resumed = fit(learner_of("ensemble"), Plan(epochs), folder=RunFolder(out))
+        assert resumed == fit(learner_of("ensemble"), Plan(epochs))
     finally:
         torch.set_num_threads(before)
 
@@ -125,7 +125,7 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
 def test_checkpoints_are_kept_as_scheduled_and_load(tmp_path):
     folder = RunFolder.create(tmp_path)
     learner = learner_of("ensemble")
-    rows = train(learner, Plan(3, (EveryEpoch(2), LogSteps(1), AtSteps((0, 5)))), folder=folder)
+    rows = fit(learner, Plan(3, (EveryEpoch(2), LogSteps(1), AtSteps((0, 5)))), folder=folder)
     names = [file.stem for file in checkpoints(tmp_path)]
     assert names == [
         "step-0",
@@ -153,18 +153,18 @@ def test_training_ends_when_annealing_has():
     learner.recipe = learner.tracked.recipe = Recipe(
         window=5, batch=3, anneal=100.0, smallest_rate=0.5
     )
-    rows = train(learner, Plan(500))
+    rows = fit(learner, Plan(500))
     assert learner.finished
     assert len(rows) < 500
 
 
 def test_tables_become_parquet(tmp_path):
     folder = RunFolder.create(tmp_path)
-    rows = train(learner_of("ensemble"), Plan(2), folder=folder)
+    rows = fit(learner_of("ensemble"), Plan(2), folder=folder)
     assert [file.name for file in folder.tidy()] == ["metrics.parquet"]
     assert not (tmp_path / "metrics.jsonl").exists()
     assert folder.rows() == rows
-    assert train(learner_of("ensemble"), Plan(3), folder=folder)[: len(rows)] == rows
+    assert fit(learner_of("ensemble"), Plan(3), folder=folder)[: len(rows)] == rows
 
 
 def test_a_column_that_came_later_is_kept(tmp_path):
@@ -181,38 +181,38 @@ def test_a_column_that_came_later_is_kept(tmp_path):
 @pytest.mark.parametrize("left", [0, 100])
 def test_a_lost_checkpoint_of_the_resume_point_is_kept_again(tmp_path, left):
     folder = RunFolder.create(tmp_path)
-    rows = train(learner_of("ensemble"), Plan(2), folder=folder)
+    rows = fit(learner_of("ensemble"), Plan(2), folder=folder)
     file = tmp_path / "epoch-2.safetensors"
     weights, said = read_tensors(file)
     whole = file.read_bytes()
     file.unlink()  # not overwritten: the weights that were read may still lie in it
     if left:
         file.write_bytes(whole[:left])
-    assert train(learner_of("ensemble"), Plan(2), folder=folder) == rows
+    assert fit(learner_of("ensemble"), Plan(2), folder=folder) == rows
     again, said_again = read_tensors(file)
     assert said_again == said
     assert all(torch.equal(again[name], tensor) for name, tensor in weights.items())
     before = file.stat().st_mtime_ns
-    train(learner_of("ensemble"), Plan(2), folder=folder)
+    fit(learner_of("ensemble"), Plan(2), folder=folder)
     assert file.stat().st_mtime_ns == before
 
 
 def test_damaged_measures_are_told_by_their_file(tmp_path):
     folder = RunFolder.create(tmp_path)
-    rows = train(learner_of("ensemble"), Plan(2), folder=folder)
+    rows = fit(learner_of("ensemble"), Plan(2), folder=folder)
     (file,) = folder.tidy()
     file.write_bytes(file.read_bytes()[:100])
-    for ask in (folder.rows, lambda: train(learner_of("ensemble"), Plan(3), folder=folder)):
+    for ask in (folder.rows, lambda: fit(learner_of("ensemble"), Plan(3), folder=folder)):
         with pytest.raises(FileError, match=r"metrics.parquet is damaged .*; remove it to go on"):
             ask()
     file.unlink()
-    whole = train(learner_of("ensemble"), Plan(3))
-    assert train(learner_of("ensemble"), Plan(3), folder=folder) == whole[len(rows) :]
+    whole = fit(learner_of("ensemble"), Plan(3))
+    assert fit(learner_of("ensemble"), Plan(3), folder=folder) == whole[len(rows) :]
 
 
 def test_a_run_off_the_main_thread_needs_no_signals():
     found = []
-    thread = threading.Thread(target=lambda: found.append(train(learner_of("alone"), Plan(1))))
+    thread = threading.Thread(target=lambda: found.append(fit(learner_of("alone"), Plan(1))))
     thread.start()
     thread.join()
     assert len(found[0]) == 1

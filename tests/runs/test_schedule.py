@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from espalier.errors import ConfigError
-from espalier.training.schedule import (
+from espalier.runs import (
     AtEpochs,
     AtSteps,
     EveryEpoch,

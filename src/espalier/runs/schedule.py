@@ -40,7 +40,11 @@ Schedule = EveryEpoch | LogSteps | AtSteps | AtEpochs
 
 
 def steps_of(schedule: Schedule, *, epochs: int, steps_per_epoch: int) -> set[int]:
-    """The steps at which one schedule asks for a checkpoint."""
+    """The steps at which one schedule asks for a checkpoint.
+
+    >>> sorted(steps_of(EveryEpoch(2), epochs=3, steps_per_epoch=10))
+    [20, 30]
+    """
     total = epochs * steps_per_epoch
     match schedule:
         case EveryEpoch(count):
@@ -56,13 +60,21 @@ def steps_of(schedule: Schedule, *, epochs: int, steps_per_epoch: int) -> set[in
 
 
 def checkpoint_name(step: int, steps_per_epoch: int) -> str:
-    """`epoch-3` at the end of an epoch, `step-128` elsewhere."""
+    """`epoch-3` at the end of an epoch, `step-128` elsewhere.
+
+    >>> checkpoint_name(30, steps_per_epoch=10)
+    'epoch-3'
+    """
     epoch, inside = divmod(step, steps_per_epoch)
     return f"step-{step}" if inside or not step else f"epoch-{epoch}"
 
 
 def parse_schedule(text: str) -> tuple[Schedule, ...]:
-    """From words joined by '+': 'epoch', 'epoch:5', 'epochs:1,3', 'log', 'log:4', 'step:10,100'."""
+    """From words joined by '+': 'epoch', 'epoch:5', 'epochs:1,3', 'log', 'log:4', 'step:10,100'.
+
+    >>> parse_schedule("epoch:5 + step:10,100")
+    (EveryEpoch(count=5), AtSteps(steps=(10, 100)))
+    """
     return tuple(_parse_one(part.strip()) for part in text.split("+"))
 
 

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from espalier.errors import FileError
-from espalier.training.folder import MANIFEST, RunFolder
-from espalier.training.progress import averages, latest
+from espalier.runs.folder import MANIFEST, RunFolder
+from espalier.runs.progress import averages, latest
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What a run is, how far it came, and the mean of its last measures over members."""
+    """What a run is, how far it came, and the mean of its last measures over members.
+
+    >>> RunSummary("k8", "scaffold", "finished", 1, 2.0, 2, {"train_loss": 0.5}).status
+    'finished'
+    """
 
     name: str
     kind: str
@@ -25,7 +29,12 @@ class RunSummary:
 
 
 def list_runs(folder: str | os.PathLike[str]) -> list[RunSummary]:
-    """Every run at or below a folder, by name; lines of finished runs become Parquet."""
+    """Every run at or below a folder, by name; lines of finished runs become Parquet.
+
+    >>> import tempfile
+    >>> list_runs(tempfile.mkdtemp())
+    []
+    """
     root = Path(folder)
     if not root.is_dir():
         raise FileError(f"there is no folder {root}; runs are where --out put them")
@@ -38,16 +47,12 @@ def _summary(run: RunFolder, name: str) -> RunSummary:
     if manifest.get("status") == "finished":
         run.tidy()
     last = latest(run.rows())
-    config = manifest.get("config", {})
-    members = config.get("members")
-    first = members[0] if members else config
-    recipe = first.get("recipe") or first.get("settings", {}).get("recipe", {})
     return RunSummary(
         name=name,
         kind=str(manifest.get("kind", "?")),
         status=str(manifest.get("status", "?")),
-        members=len(members) if members else max(1, len(last)),
+        members=max(1, len(last)),
         epoch=float(last[0]["epoch"]) if last else 0.0,
-        epochs=int(recipe.get("epochs", recipe.get("measures", 0))),
+        epochs=int(manifest.get("epochs", 0)),
         measures=averages(last),
     )

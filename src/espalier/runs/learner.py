@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 Row = dict[str, float | int | str]
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Weights to keep and to analyse later, with what is needed to rebuild the model."""
+    """Weights to keep and to analyse later, with what is needed to rebuild the model.
+
+    >>> Snapshot({}, {"shape": "{}"}).metadata
+    {'shape': '{}'}
+    """
 
     tensors: dict[str, Tensor]
     metadata: dict[str, str]
 
 
 class Learner(Protocol):
-    """Something that takes steps and can be stopped, stored and gone on with exactly."""
+    """Something that takes steps and can be stopped, stored and resumed exactly."""
 
     device: torch.device
 
@@ -41,7 +46,7 @@ class Learner(Protocol):
         """Take that many steps, and wait until they are done."""
 
     def measure(self) -> list[Row]:
-        """One row a member: the training loss since the last measure, and the tests."""
+        """One row for each member: the training loss since the last measure, and the tests."""
 
     def end_epoch(self, rows: Sequence[Row]) -> None:
         """What follows an epoch whose measure was `rows`: annealing, if any."""

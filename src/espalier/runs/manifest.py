@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import platform
 import time
-from contextlib import nullcontext, suppress
-from typing import Any
-
-import numpy as np
-import torch
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ConfigError, FileError
-from espalier.training.folder import MANIFEST, RunFolder
+from espalier.runs.folder import MANIFEST, RunFolder
 from espalier.version import __version__
 
-GROWABLE = ("recipe.epochs",)  # a finished run may be asked for more of these
+if TYPE_CHECKING:
+    import torch
+
+GROWABLE = "recipe.epochs"  # a finished run, or every member of one, may be asked for more
 
 
 def describe_run(
     kind: str, config: dict[str, Any], *, data: dict[str, Any], device: torch.device
 ) -> dict[str, Any]:
-    """The manifest of a run that is about to begin or to go on."""
+    """The manifest of a run that is about to begin or to go on.
+
+    >>> import torch
+    >>> about = describe_run("parity", {"seeds": 1}, data={}, device=torch.device("cpu"))
+    >>> about["kind"], about["status"], about["device"]
+    ('parity', 'running', 'cpu')
+    """
+    import numpy as np
+    import torch
+
     on_cuda = device.type == "cuda"
     return {
         "kind": kind,
@@ -38,6 +48,32 @@ def describe_run(
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": 0.0,
     }
+
+
+@contextmanager
+def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A block that does the work of a run; the manifest says how it ended and how long it took.
+
+    >>> import tempfile, torch
+    >>> about = describe_run("example", {}, data={}, device=torch.device("cpu"))
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     with recorded(RunFolder.create(place), about):
+    ...         pass
+    ...     RunFolder.create(place).finished("example")["status"]
+    'finished'
+    """
+    manifest = open_run(folder, manifest)
+    began, status = time.monotonic(), "failed"
+    try:
+        yield manifest
+        status = "finished"
+    except KeyboardInterrupt:
+        status = "interrupted"
+        raise
+    finally:
+        close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
+        if status != "failed":
+            folder.tidy()
 
 
 def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -84,18 +120,19 @@ def _refuse_other_manifest(folder: RunFolder, old: Any) -> None:
 
 
 def _refuse_other_data(folder: RunFolder, old: dict[str, Any], new: dict[str, Any]) -> None:
-    programs = {data.get("program_sha256") for data in (old["data"], new["data"])} - {None}
-    if len(programs) > 1:
-        raise ConfigError(f"{folder.path} was begun for another program; give another folder")
-    if old["data"].get("sha256") != new["data"].get("sha256"):
-        raise ConfigError(
-            f"{folder.path} was begun on other data (sha256 {old['data'].get('sha256')!s:.12}..., "
-            f"now {new['data'].get('sha256')!s:.12}...); give another folder"
-        )
+    """Raise if a digest of what the run was begun on is another now."""
+    for name in sorted({*old["data"], *new["data"]}):
+        before, after = old["data"].get(name), new["data"].get(name)
+        if name.endswith("sha256") and None not in (before, after) and before != after:
+            what = f"another {name.removesuffix('_sha256')}" if "_" in name else "other data"
+            raise ConfigError(
+                f"{folder.path} was begun on {what} (sha256 {before!s:.12}..., now {after!s:.12}"
+                f"...); give another folder"
+            )
 
 
 def _grown(name: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
-    return name in GROWABLE and after.get(name, 0) >= before.get(name, 0)
+    return f".{name}".endswith(f".{GROWABLE}") and after.get(name, 0) >= before.get(name, 0)
 
 
 def _flat(config: Any, prefix: str = "") -> dict[str, Any]:

@@ -5,8 +5,8 @@ import time
 import pytest
 import torch
 
-from espalier.training.loop import interruptible
-from espalier.training.side_by_side import side_by_side
+from espalier.runs import interruptible
+from espalier.runs import on_device
 
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")  # nothing is computed there
 
@@ -18,7 +18,7 @@ def test_work_is_done_at_the_same_time_where_there_is_an_accelerator():
         met.wait()
         return number * number
 
-    assert side_by_side(work, [3, 1, 2], device=CUDA) == [9, 1, 4]
+    assert on_device(work, [3, 1, 2], device=CUDA) == [9, 1, 4]
 
 
 @pytest.mark.parametrize(("device", "at_once"), [(CPU, 4), (CUDA, 1)])
@@ -31,7 +31,7 @@ def test_elsewhere_it_is_done_one_by_one(device, at_once):
         busy.release()
         return threading.current_thread() is threading.main_thread(), number
 
-    found = side_by_side(work, [1, 2, 3], device=device, at_once=at_once)
+    found = on_device(work, [1, 2, 3], device=device, at_once=at_once)
     assert found == [(True, 1), (True, 2), (True, 3)]
 
 
@@ -54,7 +54,7 @@ def test_when_one_fails_the_others_are_told_and_its_error_is_raised():
         done.append(number)
 
     with pytest.raises(ValueError, match="this one"):
-        side_by_side(work, [0, 1, *range(2, 200)], device=CUDA, at_once=2)
+        on_device(work, [0, 1, *range(2, 200)], device=CUDA, at_once=2)
     assert len(done) < 198
 
 
@@ -66,6 +66,6 @@ def test_ctrl_c_is_heard_by_all():
         wait_to_be_stopped()
 
     with pytest.raises(KeyboardInterrupt, match="saved"):
-        side_by_side(work, [0, 1, 2], device=CUDA)
+        on_device(work, [0, 1, 2], device=CUDA)
     with interruptible() as interrupted:
         assert not interrupted.is_set()

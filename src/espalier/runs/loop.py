@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from espalier.training.folder import RunFolder
-from espalier.training.learner import Learner, Row, Snapshot
-from espalier.training.progress import Moment, Report, silence
-from espalier.training.schedule import EveryEpoch, Schedule, checkpoint_name, steps_of
+from espalier.runs.folder import RunFolder
+from espalier.runs.learner import Learner, Row, Snapshot
+from espalier.runs.progress import Moment, Progress
+from espalier.runs.schedule import EveryEpoch, Schedule, checkpoint_name, steps_of
 
 SAVING = 50  # times as long as a save took, the next one waits at least
 _heard: threading.Event | None = None  # of the main thread's run, or runs
@@ -29,7 +29,11 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to train, what to keep, and how often to save the point to resume from."""
+    """How long to train, what to keep, and how often to save the point to resume from.
+
+    >>> Plan(epochs=3).keep
+    (EveryEpoch(count=1),)
+    """
 
     epochs: int
     keep: tuple[Schedule, ...] = (EveryEpoch(),)
@@ -37,12 +41,12 @@ class Plan:
     slice_seconds: float = 0.5  # steps between two looks at the clock, in time
 
 
-def train(
+def fit(
     learner: Learner,
     plan: Plan,
     *,
     folder: RunFolder | None = None,
-    report: Report = silence,
+    progress: Progress | None = None,
     also: Callable[[Row], None] | None = None,
 ) -> list[Row]:
     """Train to the end of the plan and return every measured row.
@@ -55,7 +59,7 @@ def train(
     _mend(learner, folder, rows, kept)
     total = plan.epochs * learner.steps_per_epoch
     ends = {epoch * learner.steps_per_epoch for epoch in range(1, plan.epochs + 1)}
-    pace = _Pace(learner, plan, total=total, report=report, folder=folder)
+    pace = _Pace(learner, plan, total=total, progress=progress, folder=folder)
     with interruptible() as interrupted:
         if learner.step == 0 and 0 in kept and folder is not None:
             folder.save_checkpoint("step-0", learner.snapshot())
@@ -119,7 +123,7 @@ def _mend(learner: Learner, folder: RunFolder | None, rows: list[Row], kept: set
     """Keep the weights of the point resumed from again, where their file was lost or cut short."""
     if folder is None or learner.step == 0 or learner.step not in kept:
         return
-    if not folder.has_checkpoint(checkpoint_name(learner.step, learner.steps_per_epoch)):
+    if checkpoint_name(learner.step, learner.steps_per_epoch) not in folder.checkpoints():
         measured = [row for row in rows if row["step"] == learner.step]
         _save_checkpoint(learner, folder, measured)
 
@@ -133,7 +137,7 @@ def _save_checkpoint(learner: Learner, folder: RunFolder, rows: list[Row]) -> No
 
 def _saved_message(learner: Learner, total: int, folder: RunFolder | None) -> str:
     if folder is None:
-        return f"interrupted at step {learner.step:,} of {total:,}; nothing was kept: no folder"
+        return f"interrupted at step {learner.step:,} of {total:,}; nothing was saved: no folder"
     return (
         f"interrupted at step {learner.step:,} of {total:,}; saved in {folder.path}: "
         f"the same command goes on from there"
@@ -144,10 +148,10 @@ class _Pace:
     """Advances in slices of about half a second, so that clocks and Ctrl-C are looked at."""
 
     def __init__(
-        self, learner: Learner, plan: Plan, *, total: int, report: Report, folder: RunFolder | None
+        self, learner: Learner, plan: Plan, *, total: int, progress: Progress | None, folder: RunFolder | None
     ) -> None:
         self.learner, self.plan, self.total = learner, plan, total
-        self.report, self.folder = report, folder
+        self.progress, self.folder = progress, folder
         self.began, self.first = time.monotonic(), learner.step
         self.saved, self.slice, self.pause = self.began, 1, plan.save_seconds
 
@@ -170,11 +174,13 @@ class _Pace:
 
     def tell(self, rows: list[Row]) -> None:
         """Report where the run stands."""
+        if self.progress is None:
+            return
         step = self.learner.step
         seconds = time.monotonic() - self.began
         per_epoch, taken = self.learner.steps_per_epoch, step - self.first
         name = "" if self.folder is None else self.folder.path.name
-        self.report(Moment(step, self.total, per_epoch, seconds, taken, tuple(rows), name))
+        self.progress(Moment(step, self.total, per_epoch, seconds, taken, tuple(rows), name))
 
     def save_if_due(self, *, last: bool = False) -> None:
         """Save the point to resume from, now and then and at the end."""

@@ -12,20 +12,29 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
-
-from espalier.errors import FileError
+from espalier.errors import FileError, ModelError
 from espalier.files import atomic_path, onto_disk, write_text
-from espalier.training.learner import Row, Snapshot
+from espalier.runs.learner import Row, Snapshot
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MANIFEST, RESUME = "manifest.json", "resume.safetensors"
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run on disk. Every file in it is written whole or not at all."""
+    """One run on disk. Every file in it is written whole or not at all.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     folder = RunFolder.create(f"{place}/first")
+    ...     folder.append_rows([{"step": 1, "loss": 0.5}])
+    ...     folder.rows()
+    [{'step': 1, 'loss': 0.5}]
+    """
 
     path: Path
 
@@ -51,6 +60,21 @@ class RunFolder:
         except json.JSONDecodeError as error:
             raise FileError(f"{file} is not JSON ({error}); is this folder a run?") from error
         return found
+
+    def finished(self, *kinds: str) -> dict[str, Any]:
+        """The manifest of a run that came to its end, of one of these kinds if any are named."""
+        found: Any = self.manifest()
+        found = found if isinstance(found, dict) else {}
+        wanted = f" of kind {' or '.join(map(repr, kinds))}" if kinds else ""
+        if not found:
+            why = "no run is there; train one with out= first"
+        elif kinds and found.get("kind") not in kinds:
+            why = f"the run there is of kind {found.get('kind')!r}"
+        elif found.get("status") != "finished":
+            why = f"the one there is {found.get('status')}; training with the same settings goes on"
+        else:
+            return dict(found)
+        raise ModelError(f"{self.path} holds no finished run{wanted}: {why}")
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replace the manifest."""
@@ -109,30 +133,56 @@ class RunFolder:
 
     def load_resume(self) -> dict[str, Tensor] | None:
         """The state to go on from, or None where there is none."""
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-
-        file = self.path / RESUME
-        if not file.exists():
+        if not (self.path / RESUME).exists():
             return None
-        try:
-            return load_file(file)
-        except SafetensorError as error:
-            raise FileError(f"{file} is damaged ({error}); remove it to begin anew") from error
+        return self._load(RESUME, "remove it to begin anew").tensors
 
-    def has_checkpoint(self, name: str) -> bool:
-        """Whether weights are kept under a name, in a file that can be read."""
-        from safetensors import SafetensorError, safe_open
+    def resume_step(self) -> int:
+        """The step to go on from; 0 where there is no point to resume from."""
+        return self._step_of(self.path / RESUME) or 0
 
-        try:
-            with safe_open(self.path / f"{name}.safetensors", "pt"):
-                return True
-        except (OSError, SafetensorError):
-            return False
+    def checkpoints(self) -> dict[str, int]:
+        """Names of the checkpoints with their steps, in the order of training."""
+        files = [*self.path.glob("epoch-*.safetensors"), *self.path.glob("step-*.safetensors")]
+        steps = {file.stem: self._step_of(file) for file in files}
+        known = [(step, name) for name, step in steps.items() if step is not None]
+        return {name: step for step, name in sorted(known)}
+
+    def load_checkpoint(self, name: str) -> Snapshot:
+        """The weights kept under a name."""
+        if not (self.path / f"{name}.safetensors").is_file():
+            raise FileError(
+                f"there is no file {self.path / name}.safetensors; copy it there, or give the "
+                f"command that trained it again: it is written from the point to resume from"
+            )
+        return self._load(f"{name}.safetensors", "give the command that trained it again")
 
     def save_checkpoint(self, name: str, snapshot: Snapshot) -> Path:
         """Keep weights under a name such as `epoch-3`."""
         return self._save(f"{name}.safetensors", snapshot)
+
+    def _step_of(self, file: Path) -> int | None:
+        """The step written in a file of tensors; None if there is no such file, or it is damaged.
+
+        The weights before training say none.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(file, "pt") as opened:
+                return int((opened.metadata() or {}).get("step", 0))
+        except (OSError, SafetensorError):
+            return None
+
+    def _load(self, name: str, remedy: str) -> Snapshot:
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(self.path / name, "pt") as opened:
+                tensors = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
+                return Snapshot(tensors, opened.metadata() or {})
+        except SafetensorError as error:
+            raise FileError(f"{self.path / name} is damaged ({error}); {remedy}") from error
 
     def _save(self, name: str, snapshot: Snapshot) -> Path:
         from safetensors.torch import save_file

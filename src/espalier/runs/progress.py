@@ -1,4 +1,4 @@
-"""How far a run is: values for whoever wants to show them. The library itself shows nothing."""
+"""How far a run is, for whoever wants to show it. The library itself shows nothing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from espalier.training.learner import Row
+from espalier.runs.learner import Row
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a run stands; `rows` are the measures just taken, if any were."""
+    """Where a run stands; `rows` are the measures just taken, if any were.
+
+    >>> Moment(step=25, total=100, steps_per_epoch=50, seconds=5.0, taken=25).remaining
+    15.0
+    """
 
     step: int
     total: int
@@ -28,16 +32,17 @@ class Moment:
         return (self.total - self.step) * self.seconds / self.taken if self.taken else float("inf")
 
 
-Report = Callable[[Moment], None]
-
-
-def silence(moment: Moment) -> None:
-    """Show nothing."""
+Progress = Callable[[Moment], None]
 
 
 @dataclass
 class Lines:
-    """Plain lines for a log: one a measure, and one now and then in between."""
+    """Plain lines for a log: one for each measure, and one now and then in between.
+
+    >>> import sys
+    >>> Lines(sys.stdout)(Moment(10, 10, 5, 2.0, 10, ({"loss": 1.5},)))
+    step 10/10  epoch 2.00  5.0 steps/s  0:00 to go  loss 1.5
+    """
 
     stream: TextIO
     every: float = 30.0
@@ -54,7 +59,11 @@ class Lines:
 
 
 def describe(moment: Moment) -> str:
-    """One line: place, pace, time to go, and the mean of every measure over members."""
+    """One line: place, pace, time to go, and the mean of every measure over members.
+
+    >>> describe(Moment(25, 100, 50, 5.0, 25, ({"step": 25, "train_loss": 0.5},)))
+    'step 25/100  epoch 0.50  5.0 steps/s  0:15 to go  train_loss 0.5'
+    """
     epoch = moment.step / moment.steps_per_epoch
     parts = [f"step {moment.step:,}/{moment.total:,}", f"epoch {epoch:.2f}"]
     if moment.taken and moment.seconds:
@@ -65,19 +74,23 @@ def describe(moment: Moment) -> str:
 
 
 def latest(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Every member's row of the last measure."""
+    """Every member's row of the last measure.
+
+    >>> latest([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0}])
+    ({'step': 2, 'loss': 1.0},)
+    """
     return tuple(row for row in rows if row["step"] == rows[-1]["step"])
 
 
-def averages(rows: tuple[Row, ...]) -> dict[str, float]:
-    """The mean over members of every measured column."""
-    skipped = {"step", "epoch", "seconds"}
-    names = [key for key, value in rows[0].items() if isinstance(value, float)] if rows else []
-    return {
-        name: sum(float(row[name]) for row in rows) / len(rows)
-        for name in names
-        if name not in skipped
-    }
+def averages(rows: Sequence[Row]) -> dict[str, float]:
+    """The mean over members of every measured column.
+
+    >>> averages([{"step": 1, "loss": 2.0}, {"step": 1, "loss": 1.0}])
+    {'loss': 1.5}
+    """
+    first, skipped = rows[0] if rows else {}, ("step", "epoch", "seconds")
+    names = [key for key in first if isinstance(first[key], float) and key not in skipped]
+    return {name: sum(float(row[name]) for row in rows) / len(rows) for name in names}
 
 
 def clock(seconds: float) -> str:

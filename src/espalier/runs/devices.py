@@ -1,0 +1,104 @@
+"""Where to compute, how exactly, and a step as one CUDA graph."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+
+from espalier.errors import ConfigError
+
+if TYPE_CHECKING:
+    import torch
+
+Precision = Literal["float32", "tf32"]
+Step = Callable[[], None]
+
+WARM_UP = 3  # libraries choose kernels and workspaces in the first calls, outside a capture
+_CHOICE = threading.RLock()
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """The device of a name; `auto` is CUDA where there is one, else the CPU.
+
+    >>> choose_device("cpu")
+    device(type='cpu')
+    """
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ConfigError(f"{name!r} is not a device; use 'auto', 'cpu' or 'cuda'") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(
+            f"device {name!r} was asked for, but torch {torch.__version__} finds no CUDA device; "
+            f"use 'auto' or 'cpu'"
+        )
+    return device
+
+
+@contextmanager
+def matmul_precision(precision: Precision) -> Iterator[None]:
+    """A block whose products on CUDA are in float32, or have TF32's shorter mantissa.
+
+    The choice is the whole process's: one thread at a time is inside.
+
+    >>> import torch
+    >>> with matmul_precision("tf32"):
+    ...     torch.get_float32_matmul_precision()
+    'high'
+    """
+    import torch
+
+    with _CHOICE:
+        before = torch.get_float32_matmul_precision()
+        cudnn = torch.backends.cudnn.allow_tf32
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(before)
+            torch.backends.cudnn.allow_tf32 = cudnn
+
+
+def captured(step: Step, mutable: Sequence[torch.Tensor], device: torch.device) -> Step:
+    """Something that does what `step` does. On CUDA it replays a recording of it.
+
+    `step` must read and write tensors that stay where they are, and ask nothing of the host. What
+    it leaves behind must be detached: a graph of gradients is bound to the stream it was made on.
+    What it changes is `mutable`; warming up and recording leave it as it was.
+
+    Graphs may be replayed at the same time: each is recorded on a stream of its own, because
+    products keep their scratch memory by stream, and would share it otherwise.
+
+    >>> import torch
+    >>> count = torch.zeros(())
+    >>> step = captured(lambda: count.add_(1) and None, [count], count.device)
+    >>> step(), step(), count
+    (None, None, tensor(2.))
+    """
+    if device.type != "cuda":
+        return step
+    import torch
+
+    before = [tensor.detach().clone() for tensor in mutable]
+    own = torch.cuda.Stream(device)
+    own.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(own):
+        for _ in range(WARM_UP):
+            step()
+    torch.cuda.current_stream(device).wait_stream(own)
+    graph = torch.cuda.CUDAGraph()
+    # Other threads may be replaying graphs of their own: only this one must ask nothing.
+    with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
+        step()
+    with torch.no_grad():
+        for tensor, old in zip(mutable, before, strict=True):
+            tensor.copy_(old)
+    torch.cuda.synchronize(device)
+    return graph.replay
