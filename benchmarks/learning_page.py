@@ -27,8 +27,7 @@ from benchmarks.scan_page import (
 from benchmarks.unpack import markdown
 from espalier import experiments
 from espalier.experiments.alta_figure_4 import PROGRAMS
-from espalier.files import write_text
-from espalier.plots import save_figure
+from espalier.files import write_figure, write_text
 
 # Shares of right answers in the ALTA paper's Table 2: up to 20 bits, more bits, more ones.
 TABLE_2 = {
@@ -43,7 +42,7 @@ def learning(docs: Path = DOCS) -> list[str]:
     data, pictures = docs / "results/data/learning", docs / "images/learning"
     pictures.mkdir(parents=True, exist_ok=True)
     rows = read_rows(data, "alta-figure-4")
-    save_figure(experiments.load("alta-figure-4").draw(rows), pictures / "alta-figure-4.png")
+    write_figure(pictures / "alta-figure-4.png", experiments.load("alta-figure-4").draw(rows))
     ends = join_rows(data, "alta-table-3", KINDS)
     draw_parity(ends, rows, pictures)
     speed = json.loads((data / "speed-h200.json").read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from espalier import experiments
 from espalier.data.parity import ParityConfig, parity_set
 from espalier.experiments.alta_figure_5 import beside
 from espalier.experiments.alta_table_3 import KINDS
-from espalier.plots import save_figure
+from espalier.files import write_figure
 
 # Shares of right answers in the ALTA paper's Table 3: up to 20 bits, more bits, more ones.
 TABLE_3 = {
@@ -41,7 +41,7 @@ def draw_parity(rows: pd.DataFrame, traces: pd.DataFrame, pictures: Path) -> Non
     drawn = dict.fromkeys((9, 10, 11), rows) | {5: pd.DataFrame(both)}
     for number, some in drawn.items():
         name = f"alta-figure-{number}"
-        save_figure(experiments.load(name).draw(some), pictures / f"{name}.png")
+        write_figure(pictures / f"{name}.png", experiments.load(name).draw(some))
 
 
 def trained(manifests: dict[str, dict]) -> pd.DataFrame:

@@ -23,8 +23,7 @@ from benchmarks.unpack import markdown
 from espalier import experiments
 from espalier.data import ScaffoldConfig
 from espalier.experiments import scaffold_claims
-from espalier.files import write_frame, write_text
-from espalier.plots import save_figure
+from espalier.files import write_figure, write_frame, write_text
 
 DOCS = Path(__file__).parent.parent / "docs"
 DOMAINS = {"in_domain": "scaffolds of training", "out_of_domain": "random scaffolds"}
@@ -46,7 +45,7 @@ def composition(docs: Path = DOCS) -> list[str]:
     logits = named("interdependence-figure-6", rows[10])
     blocks["interdependence-figure-6"] = markdown(by_domain(logits))
     for name, some in drawn.items():
-        save_figure(experiments.load(name).draw(some), pictures / f"{name}.png")
+        write_figure(pictures / f"{name}.png", experiments.load(name).draw(some))
         summary = experiments.names()[name]
         blocks[name] = f"![{summary}](../images/composition/{name}.png)\n\n{blocks[name]}"
     page = docs / "results/composition.md"

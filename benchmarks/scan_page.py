@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from espalier import experiments
-from espalier.plots import save_figure
+from espalier.files import write_figure
 
 DEPTHS = (2, 6, 16, 32, 64, 128, 256)
 # Percentages of test commands answered rightly in the ALTA paper's Table 6, by depth.
@@ -134,7 +134,7 @@ def draw_scan(rows: pd.DataFrame, pictures: Path) -> None:
             figure = experiments.load(name).draw(some)
             put_the_papers_beside(figure, some)
             mark_fewer_steps(figure, some)
-            save_figure(figure, pictures / f"{name}.png")
+            write_figure(pictures / f"{name}.png", figure)
 
 
 def put_the_papers_beside(figure: Figure, rows: pd.DataFrame) -> None:

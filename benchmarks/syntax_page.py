@@ -19,8 +19,7 @@ from espalier import experiments
 from espalier.experiments.moments import table_of
 from espalier.experiments.syntax_over_training import over_training
 from espalier.experiments.syntax_probe import label_probe
-from espalier.files import write_text
-from espalier.plots import save_figure
+from espalier.files import write_figure, write_text
 from espalier.syntax.effects import TREE
 
 DRAWN = {
@@ -41,12 +40,12 @@ def syntax(docs: Path = DOCS) -> list[str]:
     last = paper[paper["epoch"] == paper["epoch"].max()]
     for name, table in DRAWN.items():
         figure = experiments.load(name).draw(table_of(last, table))
-        save_figure(figure, pictures / f"{name}.png")
+        write_figure(pictures / f"{name}.png", figure)
     curve, probe = over_training(paper), probe_rows(paper)
     orders = pd.read_parquet(data / "branching.parquet")
     drawn = {"syntax-over-training": curve, "syntax-probe": probe, "syntax-branching": orders}
     for name, some in drawn.items():
-        save_figure(experiments.load(name).draw(some), pictures / f"{name}.png")
+        write_figure(pictures / f"{name}.png", experiments.load(name).draw(some))
     blocks = {
         "run": described(facts),
         "distance": markdown(by_distance(last)),

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from espalier.plots import draw_learning, save_figure
+from espalier.files import write_figure
+from espalier.show.figures import draw_learning
 
 LEARNT = 0.5  # a rule counts as learnt once its close symbol has this probability
 
@@ -70,7 +71,7 @@ def main() -> None:
         tabulate = tabulate_scaffold if "in_domain" in rows else tabulate_text
         print(f"\n{lines.name}\n\n{markdown(tabulate(rows))}")
         if "in_domain" in rows:
-            save_figure(draw_learning(rows), target / "scaffold-learning.png")
+            write_figure(target / "scaffold-learning.png", draw_learning(rows))
     for file in packed.glob("*.json"):
         (target / file.name).write_bytes(file.read_bytes())
 

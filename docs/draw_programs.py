@@ -13,7 +13,7 @@ from PIL import Image
 import espalier as es
 from espalier import zoo
 from espalier.files import atomic_path
-from espalier.plots import draw_trace
+from espalier.show.figures import draw_trace
 
 FOLDER = Path(__file__).parent / "images" / "programs"
 DPI = 110

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from espalier.explorer.report import PROGRAMS
+from espalier.show.demo import PROGRAMS
 
 
 def espalier(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:

@@ -16,7 +16,7 @@ from espalier.results import load_views_with
 from espalier.version import __version__
 
 if TYPE_CHECKING:
-    from espalier import experiments, language, plots, rasp, zoo
+    from espalier import experiments, language, rasp, show, zoo
     from espalier.compiler import (
         CompiledModel,
         compile_program,
@@ -278,7 +278,7 @@ _HOMES = {
     "verify": "espalier.programs",
     "write_pairs": "espalier.syntax",
 }
-_ROOMS = ("experiments", "language", "plots", "rasp", "zoo")
+_ROOMS = ("experiments", "language", "rasp", "show", "zoo")
 
 __all__ = [
     "AsPrinted",
@@ -372,7 +372,6 @@ __all__ = [
     "pairs_of",
     "parity_set",
     "parity_split",
-    "plots",
     "program_spec",
     "rasp",
     "read_sweep",
@@ -385,6 +384,7 @@ __all__ = [
     "scaffold_corpus",
     "scaffold_gradients",
     "scan_split",
+    "show",
     "text_corpus",
     "train_on_traces",
     "train_parity",

@@ -147,4 +147,4 @@ def test_a_trace_shows_itself():
         assert name in str(trace)
     assert "2 1 1" in str(trace)
     assert "0 1 0" in str(trace)
-    assert repr(trace) == str(trace)
+    assert len(repr(trace).splitlines()) <= 12

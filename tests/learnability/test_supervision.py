@@ -18,7 +18,7 @@ from espalier.learnability.supervision import (
     train_on_traces,
 )
 from espalier.nets.noise import Dice
-from espalier.plots.weights import draw_weights
+from espalier.show.figures import draw_weights
 from espalier.training.stacked import StepRecipe
 
 SHORT = ["".join(bits) for size in range(1, 5) for bits in itertools.product("01", repeat=size)]

@@ -111,7 +111,9 @@ def interdependence_command(
         pairs = interdependence(loaded, tokens, space=space)
         pairs = pairs if found_parse is None else pairs.beside(found_parse)
         if not [path for path in (html, output) if _written(pairs, path)]:
-            _show_pairs(pairs)
+            from espalier.show import coloured_pairs
+
+            console().print(coloured_pairs(pairs))
         return
     if output is not None or html is not None:
         raise ConfigError("--output is for every two words; two sets have one number, shown here")
@@ -175,28 +177,3 @@ def _predicted(parts: Parts, top: int) -> str:
     words = vocabulary.decode(names) if vocabulary else [str(name) for name in names]
     pairs = zip(words, chosen.values.tolist(), strict=True)
     return "  ".join(f"{word} {value:.2g}" for word, value in pairs)
-
-
-def _show_pairs(pairs: Pairs) -> None:
-    """The text, with blue below its numbers that deepens with them."""
-    import numpy as np
-    from rich.text import Text
-
-    from espalier.decomposition.rendering import frame_of, rows_of
-
-    largest = float(np.nanmax(pairs.values, initial=0.0)) or 1.0
-    above, below = frame_of(pairs)
-    console().print(Text(above))
-    for label, cells in rows_of(pairs):
-        line = Text(label)
-        for shown, value in cells:
-            line.append(" ")
-            line.append(shown, style="" if np.isnan(value) else _shade(value / largest))
-        console().print(line)
-    console().print(Text(below))
-
-
-def _shade(share: float) -> str:
-    """From white to a deep blue, with ink that can be read on it."""
-    red, green, blue = (round(255 + share * (deep - 255)) for deep in (31, 98, 208))
-    return f"{'white' if share > 0.55 else 'black'} on rgb({red},{green},{blue})"

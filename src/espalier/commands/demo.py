@@ -16,7 +16,7 @@ def demo_command(
     *, output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("espalier-demo.html")
 ) -> None:
     """Build, run, compile and verify three programs, take a sentence apart, write a page of it."""
-    from espalier.explorer import build_report
+    from espalier.show import build_report
 
     began = time.perf_counter()
     out = console()

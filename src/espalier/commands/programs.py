@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from espalier.commands.show import console, show_pairs, show_table, show_trace
+from espalier.commands.show import console, show_pairs, show_table
 from espalier.commands.targets import load_target, tokens_read, with_writing
 from espalier.errors import FileError
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import torch
 
     from espalier.compiler import CompiledModel
-    from espalier.interpreter import Trace
     from espalier.programs.generation import Answer
     from espalier.zoo import Entry
 
@@ -104,23 +103,15 @@ def trace_command(
     read = tokens_read(entry, [" ".join(tokens)], layers)[0]
     found = interpret(entry.program, read, max_layers=layers)
     written = [path for path in (html, output) if path is not None]
+    if html is not None and html.suffix.lower() not in (".html", ".htm"):
+        raise FileError(f"--html writes a page; give {html} the suffix .html, or use --output")
     for path in written:
-        _write_trace(found, path, as_page=path is html)
+        found.save(path)
         console().print(f"wrote {path}", highlight=False)
     if not written:
-        show_trace(found)
+        from espalier.show import coloured_trace
 
-
-def _write_trace(trace: Trace, path: Path, *, as_page: bool) -> None:
-    suffix = path.suffix.lower()
-    if as_page and suffix not in (".html", ".htm"):
-        raise FileError(f"--html writes a page; give {path} the suffix .html, or use --output")
-    if suffix in (".png", ".svg", ".pdf"):
-        from espalier.plots import draw_trace, save_figure
-
-        save_figure(draw_trace(trace), path)
-    else:
-        trace.save(path)
+        console().print(coloured_trace(found))
 
 
 def compile_command(

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from espalier.interpreter import Trace
-
 
 def console() -> Console:
     """Standard output, with colours where it is a terminal."""
@@ -35,15 +33,3 @@ def show_pairs(pairs: Mapping[str, str]) -> None:
     width = max(map(len, pairs))
     for name, value in pairs.items():
         console().print(f"{name:<{width}}  {value}", highlight=False, markup=False)
-
-
-def show_trace(trace: Trace) -> None:
-    """The trace as text: changed values in blue, the output variable in red."""
-    from rich.text import Text
-
-    for line in str(trace).splitlines():
-        text = Text(line)
-        if line.startswith("> "):
-            text.highlight_regex(r"^> \S+", "bold red")
-        text.highlight_regex(r"\S+\*", "bold blue")
-        console().print(text)

@@ -12,12 +12,14 @@ from espalier.data.scaffold_counts import ScaffoldCounts, count_scaffolds
 from espalier.data.scan import ScanSplit, generate_examples, scan_split
 from espalier.data.sources import fetch
 from espalier.data.text import TextCorpus, text_corpus
-from espalier.data.treebank import Treebank
+from espalier.data.treebank import ROOT, Parsed, Treebank
 
 __all__ = [
+    "ROOT",
     "ParityConfig",
     "ParitySet",
     "ParitySplit",
+    "Parsed",
     "ScaffoldConfig",
     "ScaffoldCorpus",
     "ScaffoldCounts",

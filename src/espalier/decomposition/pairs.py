@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,17 +12,16 @@ from espalier.data.treebank import Parsed
 from espalier.decomposition.allocations import Allocation
 from espalier.decomposition.decompose import batches, decompose_many
 from espalier.decomposition.dependence import Dependence, Space, depend
-from espalier.decomposition.saving import save
 from espalier.errors import DataError
 from espalier.nets.lstm import LanguageModel
+from espalier.results import Result
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PairMatrix:
+class PairMatrix(Result):
     """A number for every two words l < r in `values[l, r]`; NaN elsewhere and where undefined.
 
     `passes` is what it cost, in runs of the model over the sentence. A `parse` is shown beside it.
@@ -71,34 +68,6 @@ class PairMatrix:
                 "value": self.values[left, right],
             }
         )
-
-    def plot(self) -> Figure:
-        """A heat map (`espalier.plots.draw_pairs`)."""
-        # Figures are drawn a room above this one, so they are fetched when asked for.
-        figure: Figure = import_module("espalier.plots").draw_pairs(self)
-        return figure
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a table (.csv, .parquet, .json), a figure (.png, .svg, .pdf) or a page (.html)."""
-        save(self, path)
-
-    def to_html(self) -> str:
-        """One self-contained page."""
-        from espalier.decomposition.page import pairs_page
-
-        return pairs_page(self)
-
-    def __str__(self) -> str:
-        from espalier.decomposition.rendering import pairs_text
-
-        return pairs_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from espalier.decomposition.page import pairs_fragment
-
-        return pairs_fragment(self)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Literal, get_args
 
 import torch
@@ -13,19 +11,18 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation
-from espalier.decomposition.saving import save
 from espalier.errors import ConfigError, nearest
 from espalier.nets.lstm import LanguageModel
+from espalier.results import Result
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
 Part = Literal["relevant", "irrelevant", "hidden"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Parts:
+class Parts(Result):
     """What the words in focus contribute to the top layer's state after each word, and the rest.
 
     `relevant` and `irrelevant` are (time, hidden) and sum to `hidden`, the model's own state.
@@ -74,34 +71,6 @@ class Parts:
                 **norms,
             }
         )
-
-    def plot(self) -> Figure:
-        """The sizes of both parts along the sentence (`espalier.plots.draw_parts`)."""
-        # Figures are drawn a room above this one, so they are fetched when asked for.
-        figure: Figure = import_module("espalier.plots").draw_parts(self)
-        return figure
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a table (.csv, .parquet, .json), a figure (.png, .svg, .pdf) or a page (.html)."""
-        save(self, path)
-
-    def to_html(self) -> str:
-        """One self-contained page."""
-        from espalier.decomposition.page import parts_page
-
-        return parts_page(self)
-
-    def __str__(self) -> str:
-        from espalier.decomposition.rendering import parts_text
-
-        return parts_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from espalier.decomposition.page import parts_fragment
-
-        return parts_fragment(self)
 
 
 @torch.no_grad()

@@ -63,7 +63,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A row a program; accuracy by length and by number of ones."""
-    from espalier.plots.bands import Facets, Look, draw_bands
+    from espalier.show.figures import Facets, Look, draw_bands
 
     looks = {
         "original": Look("#8a8f99", "-", "o", "compiled"),

@@ -21,7 +21,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """Relative positions beside absolute ones, a row a depth."""
-    from espalier.plots.bands import Facets, Look, draw_bands
+    from espalier.show.figures import Facets, Look, draw_bands
 
     depths = sorted(rows["layers"].unique())
     facets = Facets(

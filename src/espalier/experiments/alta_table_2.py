@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from espalier.experiments.shelf import Shelf
-    from espalier.plots.bands import Look
+    from espalier.show.figures import Look
 
 __all__ = ["Config", "draw", "measure", "run", "tabulate"]
 
@@ -37,7 +37,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """All programs in one panel, by length and by number of ones."""
-    from espalier.plots.bands import Facets, draw_bands
+    from espalier.show.figures import Facets, draw_bands
 
     facets = Facets(
         x="x",
@@ -53,7 +53,7 @@ def draw(rows: pandas.DataFrame) -> Figure:
 
 def looks() -> dict[str, Look]:
     """How each program's curve is drawn."""
-    from espalier.plots.bands import Look
+    from espalier.show.figures import Look
 
     styles = (("#1b1f27", "-", "o"), ("#1f6fb4", "--", "s"), ("#d02f2f", ":", "^"))
     pairs = zip(PROGRAMS.items(), styles, strict=True)

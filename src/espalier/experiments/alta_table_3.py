@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from espalier.experiments.shelf import Shelf
-    from espalier.plots.bands import Look
+    from espalier.show.figures import Look
 
 KINDS = ["layers", "sharing", "positions"]
 _STYLES = (
@@ -58,7 +58,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """By length and by number of ones; a row of panels for each kind of positions."""
-    from espalier.plots.bands import Facets, draw_bands
+    from espalier.show.figures import Facets, draw_bands
 
     named = with_names(rows)
     facets = Facets(
@@ -79,7 +79,7 @@ def draw_by_ones(rows: pandas.DataFrame, *, of: str, side: str) -> Figure:
 
     Two curves that swing between 0 and 1 cannot be told apart in one panel.
     """
-    from espalier.plots.bands import Facets, Look, draw_bands
+    from espalier.show.figures import Facets, Look, draw_bands
 
     relative = rows[rows["positions"] == "relative"]
     facets = Facets(
@@ -106,7 +106,7 @@ def with_names(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def looks(named: pandas.DataFrame) -> dict[str, Look]:
     """How each model's curve is drawn, the shallow ones first."""
-    from espalier.plots.bands import Look
+    from espalier.show.figures import Look
 
     models = named.sort_values(["layers", "sharing"])["model"].unique()
     return {model: Look(*style) for model, style in zip(models, _STYLES, strict=False)}

@@ -84,7 +84,7 @@ def draw(rows: pandas.DataFrame) -> Figure:
 
 def draw_depths(rows: pandas.DataFrame) -> Figure:
     """Test accuracy at the end by number of layers."""
-    from espalier.plots.bands import Facets, Look, draw_bands
+    from espalier.show.figures import Facets, Look, draw_bands
 
     last = at_the_end(rows)
     table = summarise(last, "accuracy", by=[*_KINDS, "layers"])

@@ -74,7 +74,7 @@ def tabulate_space(rows: pandas.DataFrame, space: Space) -> pandas.DataFrame:
 
 def draw_space(rows: pandas.DataFrame, space: Space) -> Figure:
     """The figure in one of the two spaces."""
-    from espalier.plots.bands import Facets, draw_bands
+    from espalier.show.figures import Facets, draw_bands
 
     shown = rows[rows["domain"] == "in_domain"]
     table = summarise(shown, space, by=["length", "setting", "epoch"])

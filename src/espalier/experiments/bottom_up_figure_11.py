@@ -68,7 +68,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A column a number of rules; the probability on a logarithmic axis."""
-    from espalier.plots.bands import Facets, Look, draw_bands
+    from espalier.show.figures import Facets, Look, draw_bands
 
     facets = Facets(
         x="length",

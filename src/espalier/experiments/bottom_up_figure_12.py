@@ -75,7 +75,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A column a scaffold length, a row a kind of magnitude; L2 norms on a logarithmic axis."""
-    from espalier.plots.bands import Facets, draw_bands
+    from espalier.show.figures import Facets, draw_bands
 
     table = summarise(rows, "l2", by=["length", "kind", "setting", "place"])
     facets = Facets(

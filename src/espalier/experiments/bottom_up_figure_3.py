@@ -46,6 +46,6 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """Both spaces in one panel."""
-    from espalier.plots.strata import draw_distances
+    from espalier.show.figures import draw_distances
 
     return draw_distances(rows)

@@ -43,6 +43,6 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A panel a sequential distance, a line a class; hidden states."""
-    from espalier.plots.strata import draw_strata
+    from espalier.show.figures import draw_strata
 
     return draw_strata(rows[rows["space"] == "hidden"], "DI, hidden states")

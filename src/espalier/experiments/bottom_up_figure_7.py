@@ -62,7 +62,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A column a scaffold length, a row a test set."""
-    from espalier.plots.bands import Facets, draw_bands
+    from espalier.show.figures import Facets, draw_bands
 
     table = summarise(rows, "probability", by=["length", "setting", "domain", "epoch"])
     facets = Facets(

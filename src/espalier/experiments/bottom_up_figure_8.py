@@ -59,7 +59,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A column a scaffold length; random scaffolds, as in the paper."""
-    from espalier.plots.bands import Facets, draw_bands
+    from espalier.show.figures import Facets, draw_bands
 
     shown = rows[rows["domain"] == "out_of_domain"]
     table = summarise(shown, "probability", by=["length", "setting", "epoch"])

@@ -85,7 +85,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A column an epoch, a row a test set."""
-    from espalier.plots.bands import Facets, draw_bands
+    from espalier.show.figures import Facets, draw_bands
 
     table = summarise(rows, "probability", by=["setting", "domain", "epoch", "in_focus"])
     facets = Facets(

@@ -15,6 +15,6 @@ __all__ = ["Config", "draw", "run", "tabulate"]
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A panel a sequential distance, a line a class; logits."""
-    from espalier.plots.strata import draw_strata
+    from espalier.show.figures import draw_strata
 
     return draw_strata(rows[rows["space"] == "logits"], "DI, logits")

@@ -142,11 +142,11 @@ def _compute(
 
 def draw_into(folder: Path, experiment: Experiment, rows: pandas.DataFrame) -> None:
     """Write the figure as PNG and SVG."""
-    from espalier.plots.traces import save_figure
+    from espalier.files import write_figure
 
     figure = experiment.draw(rows)
     for name in PICTURES:
-        save_figure(figure, folder / name)
+        write_figure(folder / name, figure)
 
 
 def _same_as_before(folder: RunFolder, asked: dict[str, Any]) -> dict[str, Any] | None:

@@ -105,6 +105,6 @@ def verdict(rows: pandas.DataFrame) -> str:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A panel a claim: the number at every length with its interval, filled where it holds."""
-    from espalier.plots.verdicts import draw_verdicts
+    from espalier.show.figures import draw_verdicts
 
     return draw_verdicts(rows)

@@ -55,7 +55,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A panel a measure, a line an order; hidden states."""
-    from espalier.plots.strata import draw_over_training
+    from espalier.show.figures import draw_over_training
 
     some = rows[rows["space"] == "hidden"].drop(columns="space")
     return draw_over_training(some.rename(columns={"order": "space"}), MEASURES)

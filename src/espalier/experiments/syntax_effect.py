@@ -54,7 +54,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """The effect on log DI at each sequential distance, and in all; frequency held, and not."""
-    from espalier.plots.strata import draw_effects
+    from espalier.show.figures import draw_effects
 
     some = rows[(rows["outcome"] == "log DI") & rows["name"].str.startswith(TREE)]
     return draw_effects(some.assign(held=some["name"] == TREE))

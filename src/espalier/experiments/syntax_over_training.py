@@ -61,6 +61,6 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """A panel a measure, over epochs."""
-    from espalier.plots.strata import draw_over_training
+    from espalier.show.figures import draw_over_training
 
     return draw_over_training(rows, MEASURES)

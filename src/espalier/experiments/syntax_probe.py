@@ -43,6 +43,6 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw(rows: pandas.DataFrame) -> Figure:
     """Bars with intervals."""
-    from espalier.plots.strata import draw_probe
+    from espalier.show.figures import draw_probe
 
     return draw_probe(tabulate(rows))

@@ -2,6 +2,14 @@
 
 from espalier.interpreter.interpret import interpret, interpret_many
 from espalier.interpreter.machine import Machine
-from espalier.interpreter.trace import Trace
+from espalier.interpreter.trace import Assignment, Moment, Trace, as_bucket
 
-__all__ = ["Machine", "Trace", "interpret", "interpret_many"]
+__all__ = [
+    "Assignment",
+    "Machine",
+    "Moment",
+    "Trace",
+    "as_bucket",
+    "interpret",
+    "interpret_many",
+]

@@ -7,16 +7,13 @@ state that the MLP saw, where the heads' outputs are filled in.
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from espalier.errors import ProgramError, nearest
-from espalier.files import write_frame, write_text
 from espalier.interpreter.batch import NULL, State
-from espalier.language import Numerical, Program, Rule, Value, show_value
-from espalier.language.variables import as_integer
+from espalier.language import Numerical, Program, Rule, Value, as_integer, show_value
+from espalier.results import Result
 
 if TYPE_CHECKING:
     import pandas
@@ -35,7 +32,7 @@ class Moment:
 
 
 @dataclass(frozen=True, repr=False)
-class Trace:
+class Trace(Result):
     """One sequence run by the interpreter, with everything it went through."""
 
     program: Program
@@ -105,31 +102,6 @@ class Trace:
             for position, value in enumerate(column)
         ]
         return pd.DataFrame(rows, columns=["layer", "sublayer", "position", "variable", "value"])
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace as a table (.csv, .parquet, .json) or as a page (.html)."""
-        if Path(path).suffix.lower() in (".html", ".htm"):
-            write_text(path, self.to_html())
-        else:
-            write_frame(path, self.to_frame())
-
-    def to_html(self) -> str:
-        """One self-contained page."""
-        from espalier.interpreter.page import render_page
-
-        return render_page(self)
-
-    def __str__(self) -> str:
-        from espalier.interpreter.rendering import render_text
-
-        return render_text(self)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from espalier.interpreter.page import render_fragment
-
-        return render_fragment(self)
 
 
 def as_bucket(program: Program, name: str, value: Value) -> Value:

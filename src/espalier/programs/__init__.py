@@ -8,10 +8,11 @@ from espalier.programs.engines import (
 )
 from espalier.programs.evaluate import Case, Progress, evaluate
 from espalier.programs.evaluation import Evaluation
-from espalier.programs.generation import generate, generate_many
+from espalier.programs.generation import Answer, ask, generate, generate_many
 from espalier.programs.verification import Disagreement, Verification, verify
 
 __all__ = [
+    "Answer",
     "Case",
     "Compiled",
     "Disagreement",
@@ -20,6 +21,7 @@ __all__ = [
     "Interpreter",
     "Progress",
     "Verification",
+    "ask",
     "evaluate",
     "generate",
     "generate_many",

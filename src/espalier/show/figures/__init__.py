@@ -1,0 +1,34 @@
+"""Figures: a value in, a matplotlib figure out, on the caller's `ax` where one is given."""
+
+from espalier.show.figures.bands import Facets, draw_bands
+from espalier.show.figures.canvas import Look, svg
+from espalier.show.figures.learning import draw_learning
+from espalier.show.figures.pairs import draw_pairs, draw_parts
+from espalier.show.figures.strata import (
+    draw_distances,
+    draw_effects,
+    draw_over_training,
+    draw_probe,
+    draw_strata,
+)
+from espalier.show.figures.traces import draw_trace
+from espalier.show.figures.verdicts import draw_verdicts
+from espalier.show.figures.weights import draw_weights
+
+__all__ = [
+    "Facets",
+    "Look",
+    "draw_bands",
+    "draw_distances",
+    "draw_effects",
+    "draw_learning",
+    "draw_over_training",
+    "draw_pairs",
+    "draw_parts",
+    "draw_probe",
+    "draw_strata",
+    "draw_trace",
+    "draw_verdicts",
+    "draw_weights",
+    "svg",
+]

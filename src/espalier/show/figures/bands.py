@@ -1,0 +1,101 @@
+"""Curves with intervals in a grid of panels: a table of means in, a figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator
+
+from espalier.show.figures.canvas import INK, RED, Look, draw_line, place_on, whole
+
+if TYPE_CHECKING:
+    import pandas
+
+
+SETTINGS: Mapping[str, Look] = {
+    "unfamiliar": Look(INK, "-", "o"),
+    "familiar": Look(RED, "--", "s"),
+}
+
+
+@dataclass(frozen=True)
+class Facets:
+    """Which column of a table is what in the figure, and what stands beside it.
+
+    `down` may be None: one row of panels. `titles` and `sides` are patterns or words by value for
+    the columns and the rows of panels, `height` is a panel's in inches.
+    """
+
+    x: str
+    line: str
+    across: str
+    down: str | None = None
+    x_label: str = ""
+    titles: str = "{}"
+    sides: Mapping[str, str] = field(default_factory=dict)
+    side: str = ""
+    looks: Mapping[str, Look] = field(default_factory=lambda: SETTINGS)
+    limits: tuple[float, float] | None = None
+    logarithmic: bool = False
+    legend_columns: int = 4
+    height: float = 1.95
+
+
+def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = None) -> Figure:
+    """Means as lines and [low, high] as bands; `table` has the facets' columns, mean, low, high."""
+    shown = set(table[facets.line])
+    looks = {value: look for value, look in facets.looks.items() if value in shown}
+    facets = replace(facets, looks=looks)
+    columns = sorted(table[facets.across].unique().tolist())
+    rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
+    size = (2.35 * len(columns) + 1.0, facets.height * len(rows) + 0.95)
+    figure = place_on(ax, size)
+    panels: Any = figure.subplots(
+        len(rows), len(columns), sharex="col", sharey="row", squeeze=False
+    )
+    for down, row in enumerate(rows):
+        some = table if row is None else table[table[facets.down] == row]
+        for across, column in enumerate(columns):
+            _draw(panels[down][across], some[some[facets.across] == column], facets)
+            if down == 0:
+                title = facets.titles.format(f"{column:,}" if type(column) is int else column)
+                panels[down][across].set_title(title, fontsize=10)
+        if not facets.logarithmic:  # panels of a row share their axis
+            panels[down][0].set_ylim(*(facets.limits or (0, 1.05 * some["high"].max())))
+        panels[down][0].set_ylabel(facets.side if row is None else facets.sides[row], fontsize=9)
+    figure.supxlabel(facets.x_label, fontsize=10)
+    handles, names = panels[0][0].get_legend_handles_labels()
+    figure.legend(
+        handles,
+        names,
+        loc="outside upper center",
+        ncols=facets.legend_columns,
+        fontsize=9,
+        frameon=False,
+    )
+    return whole(figure)
+
+
+def _in_order(sides: Mapping[str, str], found: Any) -> list[Any]:
+    """The rows of panels in the order in which they are named."""
+    return [value for value in sides if value in set(found)]
+
+
+def _draw(panel: Any, table: pandas.DataFrame, facets: Facets) -> None:
+    if table.empty:  # a grid may have places for what was not measured
+        panel.text(0.5, 0.5, "no rows", transform=panel.transAxes, ha="center", fontsize=9)
+    for value, look in facets.looks.items():
+        some = table[table[facets.line] == value]
+        every = len(some) // 8 | 1  # odd: a curve that swings is marked above and below
+        label = look.name or str(value)
+        draw_line(panel, some, facets.x, look, lw=1.5, markevery=every, label=label)
+    panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    panel.tick_params(labelsize=8)
+    panel.grid(alpha=0.25, lw=0.5)
+    if facets.logarithmic:
+        panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(numticks=6))

@@ -1,0 +1,155 @@
+"""A trace as the JSON that its page holds: every value, column and rule text once.
+
+A page must stay light. Where a trace is too long, layers are left out of its middle, and where too
+much changes, the rules of some changes are; the data say both.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from espalier.interpreter import as_bucket
+from espalier.language import Numerical, Program, Rule, show_value
+from espalier.show.pages import LONGEST_TEXT
+from espalier.show.text import shorten
+from espalier.show.trace_text import changed, title, token_names
+
+if TYPE_CHECKING:
+    from espalier.interpreter import Assignment, Trace
+    from espalier.language import Value, Variable
+
+# What a page holds: cells of columns, changes whose rule is looked up, characters of rules.
+STORED_CELLS = 1_600_000
+LOOKUPS = 400_000
+RULE_CHARACTERS = 1_500_000
+
+UNKNOWN = -1
+
+
+def trace_data(trace: Trace) -> dict[str, Any]:
+    """Everything that the page draws.
+
+    A step's columns are numbers into `columns`, whose entries are numbers into `values` (and
+    `shown`). Its `wrote` gives, for each variable, the rules of its changed positions in order.
+    """
+    program, columns, writers = trace.program, _Columns(), _Writers(trace.program)
+    steps: dict[int, dict[str, Any]] = {}
+    held = 0
+    # From both ends inwards, so that what is left out is the middle.
+    for layer in sorted(range(trace.layers + 1), key=lambda k: min(k, trace.layers - k)):
+        if columns.cells > STORED_CELLS and held > 1:
+            break
+        for place in range(max(0, 2 * layer - 1), 2 * layer + 1):
+            steps[place] = _step(trace, place, columns, writers)
+        held += 1
+    names = list(program.specs)
+    return {
+        "tokens": token_names(trace),
+        "names": names,
+        "output": names.index(program.output_name),
+        "heads": {
+            names.index(name): shorten(str(head), LONGEST_TEXT)
+            for name, head in program.heads.items()
+        },
+        "values": columns.values(),
+        "shown": columns.shown(),
+        "columns": columns.columns,
+        "rules": list(writers.texts),
+        "steps": [steps[place] for place in sorted(steps)],
+        "omitted": trace.layers + 1 - held,
+        "unexplained": writers.full,
+    }
+
+
+def _step(trace: Trace, place: int, columns: _Columns, writers: _Writers) -> dict[str, Any]:
+    """One sub-layer: its columns, those before it, and the rule that wrote each changed cell."""
+    moment, previous = trace.moments[place], trace.moments[place - 1] if place else None
+    specs = trace.program.specs
+
+    @cache
+    def seen(position: int) -> Assignment:
+        return trace.state(moment.layer, position, "attention")
+
+    wrote: dict[int, list[int]] = {}
+    for variable, name in enumerate(specs):
+        if moment.sublayer == "mlp" and name not in trace.program.heads and not writers.full:
+            places = [p for p in range(len(trace.tokens)) if changed(moment, previous, name, p)]
+            if places:
+                wrote[variable] = [writers.number(name, seen(position)) for position in places]
+    return {
+        "title": title(moment),
+        "now": [columns.column(spec, moment.columns[name]) for name, spec in specs.items()],
+        "before": previous
+        and [columns.column(spec, previous.columns[name]) for name, spec in specs.items()],
+        "wrote": wrote,
+    }
+
+
+class _Columns:
+    """Values and columns, each stored once and known by its number."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[bool, Value | None], int] = {}
+        self._columns: dict[tuple[bool, tuple[Value | None, ...]], int] = {}
+        self.columns: list[list[int]] = []
+        self.cells = 0
+
+    def column(self, spec: Variable, cells: Sequence[Value | None]) -> int:
+        # 1 and 1.0 are equal as keys, but large ones are shown differently.
+        real = isinstance(spec, Numerical)
+        number = self._columns.setdefault((real, tuple(cells)), len(self.columns))
+        if number == len(self.columns):
+            codes = (self._values.setdefault((real, x), len(self._values)) for x in cells)
+            self.columns.append(list(codes))
+            self.cells += len(cells)
+        return number
+
+    def values(self) -> list[Any]:
+        """Every value as JSON holds it: null, a number, a list of elements."""
+        return [sorted(x) if isinstance(x, frozenset) else x for _, x in self._values]
+
+    def shown(self) -> list[str]:
+        """Every value as people read it."""
+        return [show_value(x) for _, x in self._values]
+
+
+class _Writers:
+    """Which rule wrote a cell: `Trace.rule` for many cells, until the page is full.
+
+    A variable's rules are grouped by the variables they read; one look-up a group finds the rule.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._groups: dict[str, dict[tuple[str, ...], dict[tuple[Value, ...], Rule]]]
+        self._groups = defaultdict(lambda: defaultdict(dict))
+        for rule in program.rules.transitions:
+            names = tuple(atom.variable for atom in rule.antecedent)
+            for values in itertools.product(*(atom.values for atom in rule.antecedent)):
+                self._groups[rule.output][names][values] = rule
+        self.texts: dict[str, int] = {}
+        self._lookups, self._room = LOOKUPS, RULE_CHARACTERS
+
+    @property
+    def full(self) -> bool:
+        return self._lookups <= 0 or self._room <= 0
+
+    def number(self, variable: str, seen: Assignment) -> int:
+        """The number of the rule that writes `variable` where the MLP saw `seen`."""
+        if self.full:
+            return UNKNOWN
+        self._lookups -= 1
+        for names, rules in self._groups[variable].items():
+            rule = rules.get(tuple(self._bucket(name, seen[name]) for name in names))
+            if rule is not None:
+                text = shorten(str(rule), LONGEST_TEXT)
+                self._room -= 0 if text in self.texts else len(text)
+                return self.texts.setdefault(text, len(self.texts))
+        return UNKNOWN
+
+    def _bucket(self, name: str, value: Value | None) -> Any:
+        return None if value is None else as_bucket(self._program, name, value)

@@ -1,0 +1,97 @@
+"""A trace as text, in the manner of the ALTA paper's Figure 3, and words that its views share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from espalier.language import show_value
+from espalier.show.text import count
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from espalier.interpreter import Moment, Trace
+
+# Traces longer than this show their first and last layers.
+SHOWN_LAYERS = 12
+
+
+def trace_text(trace: Trace) -> str:
+    """One block for each sub-layer: variables down, positions across, `*` where a value changed."""
+    lines = [headline(trace), ""]
+    previous: Moment | None = None
+    for moment in trace.moments:
+        if _elided(moment, trace.layers):
+            if moment.sublayer == "attention" and moment.layer == SHOWN_LAYERS // 2 + 1:
+                lines += [f"... {trace.layers - SHOWN_LAYERS} layers ...", ""]
+        else:
+            lines += [*_block(trace, moment, previous), ""]
+        previous = moment
+    return "\n".join(lines).rstrip()
+
+
+def coloured_trace(trace: Trace) -> Text:
+    """The text for a terminal: changed values in blue, the output variable in red."""
+    from rich.text import Text
+
+    text = Text(trace_text(trace))
+    text.highlight_regex(r"(?m)^> \S+", "bold red")
+    text.highlight_regex(r"\S+\*", "bold blue")
+    return text
+
+
+def headline(trace: Trace) -> str:
+    """Input, output and number of layers in one line."""
+    outputs = " ".join(map(str, trace.outputs))
+    return f"{' '.join(token_names(trace))}  ->  {outputs}   ({ending(trace)})"
+
+
+def ending(trace: Trace) -> str:
+    """Whether the trace halted, and after how many layers."""
+    return f"{'halted' if trace.halted else 'stopped'} after {count(trace.layers, 'layer')}"
+
+
+def title(moment: Moment) -> str:
+    """What has just happened."""
+    if moment.layer == 0:
+        return "before the first layer"
+    return f"layer {moment.layer}, after {'attention' if moment.sublayer == 'attention' else 'MLP'}"
+
+
+def changed(moment: Moment, previous: Moment | None, name: str, position: int) -> bool:
+    """Whether this sub-layer changed the value of `name` at `position`."""
+    if previous is None:
+        return False
+    return moment.columns[name][position] != previous.columns[name][position]
+
+
+def token_names(trace: Trace) -> list[str]:
+    """The input tokens by name, or by number where the program has no vocabulary.
+
+    A line break and its like are written as in Python, since they cannot be seen.
+    """
+    known = trace.program.vocabulary
+    names = [known[token] if known else str(token) for token in trace.tokens]
+    return [name if name.isprintable() else repr(name)[1:-1] for name in names]
+
+
+def _elided(moment: Moment, layers: int) -> bool:
+    half = SHOWN_LAYERS // 2
+    return layers > SHOWN_LAYERS and half < moment.layer <= layers - half
+
+
+def _block(trace: Trace, moment: Moment, previous: Moment | None) -> list[str]:
+    rows = {
+        name: [
+            show_value(value) + ("*" if changed(moment, previous, name, position) else " ")
+            for position, value in enumerate(column)
+        ]
+        for name, column in moment.columns.items()
+    }
+    width = max((len(cell) for row in rows.values() for cell in row), default=1)
+    label = max(map(len, rows)) + 2
+    lines = [title(moment)]
+    for name, row in rows.items():
+        mark = ">" if name == trace.program.output_name else " "
+        lines.append(f"{mark} {name:<{label}}" + " ".join(cell.rjust(width) for cell in row))
+    return lines

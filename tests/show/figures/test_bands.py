@@ -1,0 +1,60 @@
+import itertools
+
+import pandas as pd
+import pytest
+
+from espalier.show.figures import Facets, Look, draw_bands
+
+LOOKS = {"a": Look("black", "-", "o", "first"), "b": Look("red", "--", "s")}
+
+
+def table():
+    keys = itertools.product((2, 4, 8), "ab", ("in", "out"), (1, 2, 3))
+    return pd.DataFrame(
+        [
+            {"k": k, "s": s, "d": d, "x": x, "mean": x / k, "low": x / k - 0.1, "high": x / k + 0.1}
+            for k, s, d, x in keys
+        ]
+    )
+
+
+def test_every_group_has_its_panel_and_every_curve_its_band():
+    facets = Facets(
+        "x", "s", "k", "d", x_label="step", titles="length {}", looks=LOOKS,
+        sides={"out": "second in the table, first here", "in": "other"},
+    )  # fmt: skip
+    figure = draw_bands(table(), facets)
+    assert len(figure.axes) == 2 * 3
+    first = figure.axes[0]
+    assert first.get_title() == "length 2"
+    assert first.get_ylabel() == "second in the table, first here"
+    assert figure.axes[3].get_ylabel() == "other"
+    for panel, k in zip(figure.axes, (2, 4, 8, 2, 4, 8), strict=True):
+        assert [line.get_linestyle() for line in panel.lines] == ["-", "--"]
+        assert panel.get_ylim() == pytest.approx((0, 1.05 * 1.6))  # all of the highest band is seen
+        for line, band in zip(panel.lines, panel.collections, strict=True):
+            assert list(line.get_ydata()) == pytest.approx([1 / k, 2 / k, 3 / k])
+            heights = band.get_paths()[0].vertices[:, 1]
+            assert (heights.min(), heights.max()) == pytest.approx((1 / k - 0.1, 3 / k + 0.1))
+    legend = [text.get_text() for text in figure.legends[0].texts]
+    assert legend == ["first", "b"]
+
+
+def test_one_row_of_panels_and_a_logarithmic_axis():
+    rows = table()
+    facets = Facets("x", "s", "k", side="P", looks=LOOKS, logarithmic=True)
+    figure = draw_bands(rows[rows["d"] == "in"], facets)
+    assert len(figure.axes) == 3
+    assert {panel.get_yscale() for panel in figure.axes} == {"log"}
+    assert figure.axes[0].get_ylabel() == "P"
+
+
+def test_a_panel_without_rows_says_so_and_panels_are_as_high_as_asked():
+    rows = table()
+    rows = rows[(rows["d"] == "in") | (rows["k"] == 2)]
+    sides = {"in": "I", "out": "O"}
+    facets = Facets("x", "s", "k", "d", looks=LOOKS, sides=sides, height=1.0)
+    figure = draw_bands(rows, facets)
+    told = [[text.get_text() for text in panel.texts] for panel in figure.axes]
+    assert told == [[], [], [], [], ["no rows"], ["no rows"]]
+    assert figure.get_size_inches()[1] == pytest.approx(2 * 1.0 + 0.95)
