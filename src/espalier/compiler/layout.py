@@ -49,6 +49,18 @@ class Layout:
             return self.width + self.expanded[name] + code
         return self.dimension(name, code)
 
+    @property
+    def groups(self) -> list[range]:
+        """The columns of W1 that hold the one-hot of one variable, variable by variable."""
+        starts = {name: self.width + start for name, start in self.expanded.items()}
+        starts |= {
+            name: self.starts[name]
+            for name, spec in self.program.specs.items()
+            if isinstance(spec, Categorical) and name not in starts
+        }
+        sizes = {name: len(self.program.specs[name].values) for name in starts}
+        return sorted((range(at, at + sizes[n]) for n, at in starts.items()), key=lambda r: r.start)
+
     @cached_property
     def labels(self) -> list[str]:
         """What each residual dimension means."""

@@ -24,7 +24,7 @@ class CompiledModel(nn.Module):
     def __init__(self, layout: Layout, weights: Weights) -> None:
         super().__init__()
         self.layout, self.weights = layout, weights
-        self.encoder = UniversalEncoder(weights)
+        self.encoder = UniversalEncoder(weights, groups=layout.groups)
 
     @property
     def program(self) -> Program:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from espalier.nets.compiled.lookup import Lookup, look_up
 from espalier.nets.compiled.sparse import SparseLinear, at_least_float32
 from espalier.nets.compiled.weights import ExpansionWeights, FeedForwardWeights
 from espalier.shapes import Residual
@@ -13,16 +16,23 @@ from espalier.shapes import Residual
 # Hidden values held at a time: few enough that a block of positions stays in a CPU's cache, enough
 # that an accelerator is not kept waiting.
 BLOCK, BLOCK_ON_DEVICE = 1 << 20, 1 << 26
+# Below this many products, computing all units is faster than looking up those that are on.
+LITTLE = 1 << 17
 
 
 class FeedForward(nn.Module):
-    """z -> z + W2 clip(W1 y + b1), y being z followed by its expansion."""
+    """z -> z + W2 clip(W1 y + b1), y being z followed by its expansion.
 
-    def __init__(self, weights: FeedForwardWeights) -> None:
+    `groups` are columns of y that are one-hot, or zero, in a stream that a program makes. There
+    the units that are on are looked up; wherever a stream is not like that, all are computed.
+    """
+
+    def __init__(self, weights: FeedForwardWeights, groups: Sequence[range] = ()) -> None:
         super().__init__()
-        self.first = SparseLinear(weights.w1, weights.b1)
-        self.second = SparseLinear(weights.w2)
+        self.units = _Units(weights)
         self.expansion = None if weights.expansion is None else Expansion(weights.expansion)
+        self.lookup, others = look_up(weights, groups)
+        self.others = _Units(others)
 
     def forward(self, z: Residual) -> Residual:
         """The residual stream after the MLP sub-layer."""
@@ -30,15 +40,55 @@ class FeedForward(nn.Module):
 
     def add_(self, z: Residual) -> Residual:
         """The same, in place."""
-        held = BLOCK if z.device.type == "cpu" else BLOCK_ON_DEVICE
-        rows = max(1, held // max(1, self.first.height))
-        for part in z.view(-1, z.shape[-1]).split(rows):
-            self.second.add_to(part, self._change(part))
+        flat = z.view(-1, z.shape[-1])
+        if self.lookup is None or len(flat) * self.units.entries < LITTLE:
+            self._compute(flat)
+        else:
+            self._look_up(flat, self.lookup)
         return z
 
-    def _change(self, z: Float[Tensor, "P D"]) -> Float[Tensor, "P rows"]:
+    def _compute(self, z: Float[Tensor, "P D"]) -> None:
+        """Add what all units write."""
+        for part in z.split(_rows(z, self.units.first.height)):
+            self.units.add_(part, self._see(part))
+
+    def _look_up(self, z: Float[Tensor, "P D"], lookup: Lookup) -> None:
+        """Add what the units write that are on."""
+        for part in z.split(_rows(z, max(len(lookup.columns), self.others.first.height))):
+            seen = self._see(part)
+            codes, is_exact = lookup.read(seen)
+            rest = part[~is_exact]
+            if len(rest):
+                self._compute(rest)
+            if len(rest) < len(part):
+                self.others.add_(part, seen)
+                part += lookup.change(codes, part.dtype)
+            part[~is_exact] = rest
+
+    def _see(self, z: Float[Tensor, "P D"]) -> Float[Tensor, "P I"]:
+        return z if self.expansion is None else torch.cat([z, self.expansion(z).to(z.dtype)], -1)
+
+
+def _rows(z: Tensor, width: int) -> int:
+    """Rows of which `width` numbers each are held at a time."""
+    return max(1, (BLOCK if z.device.type == "cpu" else BLOCK_ON_DEVICE) // max(1, width))
+
+
+class _Units(nn.Module):
+    """Units, all of them computed."""
+
+    def __init__(self, weights: FeedForwardWeights) -> None:
+        super().__init__()
+        self.first = SparseLinear(weights.w1, weights.b1)
+        self.second = SparseLinear(weights.w2)
+        self.entries = len(weights.w1.values)
+
+    def add_(self, z: Float[Tensor, "P D"], seen: Float[Tensor, "P I"]) -> None:
+        """Add to `z` what the units write where they see `seen`."""
+        self.second.add_to(z, self._change(seen))
+
+    def _change(self, seen: Float[Tensor, "P I"]) -> Float[Tensor, "P rows"]:
         """What is added to the dimensions that rules write."""
-        seen = z if self.expansion is None else torch.cat([z, self.expansion(z).to(z.dtype)], -1)
         if self.first.is_dense or self.first.selects:
             return self.second.compact(clip(self.first.compact(seen)))
         # Both products want features as rows, so the wide hidden layer is never turned around.

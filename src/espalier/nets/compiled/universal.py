@@ -6,6 +6,7 @@ depend on how long those after it take.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -39,7 +40,14 @@ class UniversalEncoder(nn.Module):
     token_embedding: Tensor
     position_embedding: Tensor | None
 
-    def __init__(self, weights: Weights, feedforward: nn.Module | None = None) -> None:
+    def __init__(
+        self,
+        weights: Weights,
+        feedforward: nn.Module | None = None,
+        *,
+        groups: Sequence[range] = (),
+    ) -> None:
+        """`groups` as in `FeedForward`."""
         super().__init__()
         self.register_buffer("token_embedding", weights.token_embedding)
         self.register_buffer("position_embedding", weights.position_embedding)
@@ -49,7 +57,7 @@ class UniversalEncoder(nn.Module):
         self.attention = SelfAttention(
             weights.heads, written, constant=constant, causal=weights.causal
         )
-        self.feedforward = feedforward or FeedForward(weights.feedforward)
+        self.feedforward = feedforward or FeedForward(weights.feedforward, groups)
         self.unembedding = SparseLinear(weights.unembedding)
         self.halt, self.longest, self.causal = weights.halt, weights.longest, weights.causal
 
