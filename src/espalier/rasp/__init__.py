@@ -11,21 +11,25 @@ found.decode(espalier.interpret(found.program, found.encode("abca")).outputs)   
 from espalier.rasp.evaluation import evaluate
 from espalier.rasp.expressions import (
     Expression,
-    Selector,
     aggregate,
     always,
+    categorical,
     elementwise,
     exists,
+    full,
     indices,
     length,
     mean,
+    numerical,
     select,
     select_all,
     selector_width,
     shift,
     tokens,
 )
-from espalier.rasp.translation import Translation, translate
+from espalier.rasp.selectors import Selector
+from espalier.rasp.translated import Translation
+from espalier.rasp.translation import translate
 
 __all__ = [
     "Expression",
@@ -33,12 +37,15 @@ __all__ = [
     "Translation",
     "aggregate",
     "always",
+    "categorical",
     "elementwise",
     "evaluate",
     "exists",
+    "full",
     "indices",
     "length",
     "mean",
+    "numerical",
     "select",
     "select_all",
     "selector_width",

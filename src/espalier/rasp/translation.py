@@ -8,20 +8,21 @@ no rule needs to know an old value.
 select      A predicate of key and query becomes a set variable: the keys that a query selects.
 width       One head averages "is BOS" over BOS and what is selected: 1 / (width + 1).
 default     The same head with two buckets tells whether anything is selected at all.
+mean        A head averages numbers, with a bucket for each mean that some reader tells apart.
+None        A head that carries "is None" tells that no selected value is, or that all are.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Hashable, Iterable, Iterator
+from fractions import Fraction
 from typing import Any
 
-from espalier.errors import ProgramError, UndefinedError
+from espalier.errors import ProgramError
 from espalier.language import (
+    Atom,
     Head,
-    Program,
     Rule,
     Value,
     Variable,
@@ -29,257 +30,226 @@ from espalier.language import (
     numerical_var,
     program_spec,
     qkv,
-    set_var,
     var,
 )
 from espalier.language.validation import check_range
-from espalier.language.variables import as_integer, as_items
-from espalier.rasp.analysis import (
-    ByIndex,
-    ByToken,
-    Computed,
-    analyse,
-    apply,
-    possible_means,
-    selected,
-)
-from espalier.rasp.expressions import (
-    REQUIRED,
-    Aggregate,
-    Expression,
-    Map,
-    Mean,
-    Selector,
-    Width,
-    as_tokens,
-)
+from espalier.rasp.analysis import analyse
+from espalier.rasp.buckets import Bucketed, group
+from espalier.rasp.expressions import REQUIRED, Aggregate, Expression, Map, Width, as_tokens
+from espalier.rasp.facts import Computed, Fact, Part, Reach, apply
 from espalier.rasp.names import Names
+from espalier.rasp.translated import Translation
+from espalier.rasp.views import Views
 
 NOTHING, SOMETHING = 1.0, 0.5
 
-# Conditions under which an expression has a value.
-Way = tuple[dict[str, Value], Any]
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A program for an expression, and how its input and output are written."""
-
-    program: Program
-    layers: int
-    vocabulary: tuple[Any, ...]
-    values: tuple[Any, ...]
-    longest: int
-
-    def encode(self, sequence: Iterable[Hashable]) -> list[int]:
-        """Token ids, BOS first."""
-        words = as_tokens(sequence, "the input")
-        if not 0 < len(words) <= self.longest:
-            raise ProgramError(
-                f"the input has {len(words)} tokens; this program takes 1 to {self.longest}"
-            )
-        codes = {word: code for code, word in enumerate(self.vocabulary)}
-        for place, word in enumerate(words):
-            if word not in codes:
-                shown = ", ".join(map(repr, self.vocabulary[:20]))
-                raise ProgramError(
-                    f"position {place} holds {word!r}, not of the vocabulary: {shown}"
-                )
-        return [len(codes), *(codes[word] for word in words)]
-
-    def decode(self, outputs: Iterable[int]) -> list[Any]:
-        """The value at each position after BOS."""
-        found = as_items(outputs, "the outputs")
-        codes = [as_integer(code, f"output {place}") for place, code in enumerate(found)][1:]
-        for place, code in enumerate(codes):
-            if not 0 <= code <= len(self.values):
-                raise ProgramError(
-                    f"output {place + 1} is {code}; codes of this program's values are 1 to "
-                    f"{len(self.values)}, after one output for BOS"
-                )
-        if not codes:
-            raise ProgramError(f"there is no output after BOS in {found!r}; decode a whole run")
-        if 0 in codes:
-            raise UndefinedError(
-                f"position {codes.index(0)} has no value: an aggregate selected nothing, or "
-                "positions with different values; give it a default or a sharper selector"
-            )
-        return [self.values[code - 1] for code in codes]
+# Under which conditions (the values that each variable may have) an expression has a value.
+Conditions = dict[str, tuple[Value, ...]]
+Way = tuple[Conditions, Any]
 
 
 def translate(
-    expression: Expression, *, vocabulary: Iterable[Hashable], longest: int
+    expression: Expression,
+    *,
+    vocabulary: Iterable[Hashable],
+    longest: int,
+    causal: bool = False,
 ) -> Translation:
-    """The program that computes `expression` on up to `longest` tokens of `vocabulary`."""
+    """The program that computes `expression` on up to `longest` tokens of `vocabulary`.
+
+    With `causal` a position selects from those up to itself alone.
+    """
     if not isinstance(expression, Expression):
         raise ProgramError(f"translate needs an expression; found {expression!r}")
     longest = check_range("longest", longest)
     words = tuple(as_tokens(vocabulary, "the vocabulary"))
     if not words or len(set(words)) != len(words):
         raise ProgramError(f"the vocabulary needs different tokens; found {words!r}")
-    return _Translator(expression, words, longest).translated()
-
-
-@dataclass(frozen=True)
-class _View:
-    """One variable that holds an expression's value in some form."""
-
-    name: str
-    blank: Value
-    form: Callable[[Any], Value]
-    declare: Callable[..., Variable]
+    return _Translator(expression, words, longest, causal).translated()
 
 
 class _Translator:
-    def __init__(self, expression: Expression, words: tuple[Any, ...], longest: int) -> None:
-        self.expression, self.words, self.longest = expression, words, longest
-        self.facts = analyse(expression, words, longest)
-        self.layers = max(1, self.facts[expression].layer)
+    def __init__(
+        self, expression: Expression, words: tuple[Any, ...], longest: int, causal: bool
+    ) -> None:
+        self.expression, self.words = expression, words
+        self.longest, self.causal = longest, causal
+        facts = analyse(expression, words, longest, causal=causal)
+        self.readers = _readers(expression, facts)
+        self.facts = {node: fact for node, fact in facts.items() if node in self.readers}
+        self.layers = max(1, facts[expression].layer)
         self.names = Names(self.facts)
-        self.views: dict[Expression, dict[object, _View]] = {node: {} for node in self.facts}
-        self.heads: dict[str, Head] = {}
+        self.views = Views(self.facts, self.names)
+        self.heads: dict[Head, str] = {}
         self.ways: dict[Expression, list[Way]] = {}
 
     def translated(self) -> Translation:
         """Heads first: they say which views of which expressions are needed."""
-        output = self._code(self.expression)
-        for node in self.facts:
-            self.ways[node] = list(self._ways(node))
+        output = self.views.code(self.expression)
+        for node, fact in self.facts.items():
+            self.ways[node] = list(self._ways(node, fact))
         words = [*map(str, self.words), "BOS"]
         program = program_spec(
             self._variables(),
-            self.heads,
+            {name: head for head, name in self.heads.items()},
             rules=list(self._rules()),
             output_name=output.name,
             input_range=len(words),
             position_range=self.longest + 1,
             halt_spec=halt_spec("step", self.layers),
             vocabulary=words if len(set(words)) == len(words) else None,
+            causal=self.causal,
         )
         values = self.facts[self.expression].values
         return Translation(program, self.layers, self.words, values, self.longest)
 
-    def _ways(self, node: Expression) -> Iterator[Way]:
+    def _ways(self, node: Expression, fact: Fact) -> Iterator[Way]:
         """How a computed expression comes by its values, in its own layer."""
-        match node:
-            case Map() if isinstance(self.facts[node].origin, Computed):
-                operands = list(dict.fromkeys(node.operands))
-                layer = self.facts[node].layer
-                for chosen in itertools.product(*(self._read(o, layer) for o in operands)):
-                    conditions = {k: v for atoms, _ in chosen for k, v in atoms.items()}
-                    given = {o: value for o, (_, value) in zip(operands, chosen, strict=True)}
-                    yield conditions, apply(node, given)
+        match fact.form:
+            case Map() as form if isinstance(fact.origin, Computed):
+                operands = list(dict.fromkeys(form.operands))
+                for chosen in itertools.product(*(self._read(o, fact.layer) for o in operands)):
+                    conditions = _all_of(conditions for conditions, _ in chosen)
+                    if conditions is not None:
+                        given = {o: value for o, (_, value) in zip(operands, chosen, strict=True)}
+                        yield conditions, apply(form, given)
+            case Width() if fact.is_head:
+                shares = [(Fraction(1, width + 1), width) for width in range(self.longest + 1)]
+                grouped = self._grouped(node, shares)
+                name = self._bos_share(self.names.of(node, "share"), fact.parts[0], grouped.buckets)
+                for buckets, width in grouped.groups:
+                    yield {name: buckets}, width
             case Width():
-                for width in range(self.longest + 1):
-                    yield {self._share(node): 1 / (width + 1)}, width
-            case Aggregate(values=carried):
-                yield from self._guarded(node, carried, self._code(carried), None)
-            case Mean(values=carried):
-                means = possible_means(self.facts[carried].values, self.longest)
-                spec = numerical_var(_at_least_two(map(float, means)))
-                yield from self._guarded(node, carried, self._number(carried), spec)
+                yield from self._summed(node, fact.parts)
+            case Aggregate() as form:
+                yield from self._aggregated(node, form, fact)
 
     def _read(self, node: Expression, layer: int) -> list[Way]:
         """How rules of `layer` see an expression: as it comes about, or through its variable."""
         if self.facts[node].layer == layer:
             return self.ways[node]
-        code = self._code(node)
-        return [({code.name: code.form(value)}, value) for value in self.facts[node].values]
+        code = self.views.code(node)
+        return [({code.name: (code.form(value),)}, value) for value in self.facts[node].values]
 
-    def _share(self, node: Width) -> str:
+    def _grouped(self, node: Expression, numbers: list[tuple[Fraction, Any]]) -> Bucketed:
+        """Buckets for numbers, as coarse as the expressions that read them allow."""
+        return group(numbers, lambda value: self._seen(node, value))
+
+    def _seen(self, node: Expression, value: Any) -> list[Any]:
+        """What the last of the maps that read a value in its layer make of it."""
+        found, stack = [], [(node, value)]
+        while stack:
+            reader, value = stack.pop()
+            further = self.readers[reader]
+            if further is None:
+                found.append(value)
+            for other in further or ():
+                form = self.facts[other].form
+                assert isinstance(form, Map)
+                stack.append((other, apply(form, {form.operands[0]: value})))
+        return found
+
+    def _summed(self, node: Expression, parts: tuple[Part, ...]) -> Iterator[Way]:
+        """A width in two parts: the sum of both, or the first less the second."""
         shares = [1 / (width + 1) for width in reversed(range(self.longest + 1))]
-        return self._averaged_bos(self.names.of(node, "share"), node.selector, shares)
+        first, second = sorted(parts, key=lambda part: -part.sign)
+        one = self._bos_share(self.names.of(node, "share"), first, shares)
+        other = self._bos_share(self.names.of(node, "share_2"), second, shares)
+        for many, few in itertools.product(range(self.longest + 1), repeat=2):
+            width = many + second.sign * few
+            if 0 <= width <= self.longest:
+                yield {one: (1 / (many + 1),), other: (1 / (few + 1),)}, width
 
-    def _averaged_bos(self, name: str, selector: Selector, buckets: list[float]) -> str:
-        query = self._selected(selector, with_bos=True)
-        key = self._code(selector.keys)
-        self.heads[name] = qkv(query.name, key.name, "is_bos", output_spec=numerical_var(buckets))
-        return name
-
-    def _guarded(
-        self, node: Aggregate | Mean, carried: Expression, value: _View, spec: Variable | None
-    ) -> Iterator[Way]:
+    def _aggregated(self, node: Expression, form: Aggregate, fact: Fact) -> Iterator[Way]:
         """What the head reports, or the default where the selection is empty."""
-        name, conditions = self.names.of(node, "head"), {}
-        query, key = self._selected(node.selector, with_bos=False), self._code(node.selector.keys)
-        self.heads[name] = qkv(query.name, key.name, value.name, output_spec=spec)
-        if node.default is not REQUIRED:
-            guard = self.names.of(node, "some")
-            self._averaged_bos(guard, node.selector, [SOMETHING, NOTHING])
-            yield {guard: NOTHING}, node.default
-            conditions = {guard: SOMETHING}
-        if isinstance(node, Aggregate):
-            for held in self.facts[carried].values:
-                yield {**conditions, name: value.form(held)}, held
-        else:
-            for mean in possible_means(self.facts[carried].values, self.longest):
-                yield {**conditions, name: float(mean)}, mean
+        part, conditions = fact.parts[0], Conditions()
+        if form.default is not REQUIRED:
+            guard = self._bos_share(self.names.of(node, "some"), part, [SOMETHING, NOTHING])
+            yield {guard: (NOTHING,)}, form.default
+            conditions = {guard: (SOMETHING,)}
+        if fact.means is None:
+            code = self.views.code(form.values)
+            name = self._head(self.names.of(node, "head"), part, code.name, None)
+            for value in self.facts[form.values].values:
+                yield {**conditions, name: (code.form(value),)}, value
+            return
+        if None in self.facts[form.values].values:
+            missing = self.views.missing(form.values)
+            all_none = self._head(self.names.of(node, "none"), part, missing.name, None)
+            yield {**conditions, all_none: (missing.form(None),)}, None
+            conditions = {**conditions, all_none: (missing.form(0),)}
+        grouped = self._grouped(node, list(fact.means.items()))
+        spec, number = numerical_var(grouped.buckets), self.views.number(form.values)
+        name = self._head(self.names.of(node, "head"), part, number.name, spec)
+        for buckets, value in grouped.groups:
+            yield {**conditions, name: buckets}, value
 
-    def _code(self, node: Expression) -> _View:
-        values = self.facts[node].values
-        codes = {value: 1 + place for place, value in enumerate(values)}
-        view = _View(self.names.of(node), 0, codes.__getitem__, partial(var, len(values) + 1))
-        return self.views[node].setdefault("code", view)
+    def _bos_share(self, name: str, part: Part, buckets: list[float]) -> str:
+        """The head that averages "is BOS" over BOS and what is selected."""
+        return self._head(name, part, "is_bos", numerical_var(buckets))
 
-    def _number(self, node: Expression) -> _View:
-        buckets = _at_least_two([0.0, *map(float, self.facts[node].values)])
-        name = self.names.of(node, "number")
-        view = _View(name, 0.0, float, partial(numerical_var, buckets))
-        return self.views[node].setdefault("number", view)
-
-    def _selected(self, selector: Selector, *, with_bos: bool) -> _View:
-        """The codes of the keys that a query selects, as a form of the query's expression."""
-        node, identity = selector.queries, (selector, with_bos)
-        if identity not in self.views[node]:
-            code = self._code(selector.keys).form
-            always = frozenset([0] if with_bos else [])
-            sets = {
-                query: always.union(int(code(key)) for key in keys)  # type: ignore[arg-type]
-                for query, keys in selected(selector, self.facts).items()
-            }
-            declared = dict.fromkeys([frozenset[int](), *sets.values()])
-            size = len(self.facts[selector.keys].values) + 1
-            earlier = sum(isinstance(other, tuple) for other in self.views[node])
-            name = self.names.of(node, f"selects_{earlier + 1}" if earlier else "selects")
-            view = _View(name, frozenset(), sets.__getitem__, partial(set_var, declared, size))
-            self.views[node][identity] = view
-        return self.views[node][identity]
+    def _head(self, name: str, part: Part, value: str, spec: Variable | None) -> str:
+        query = self.views.selected(part, with_bos=value == "is_bos")
+        key = self.views.code(part.keys)
+        offsets = {
+            Reach.ALL: None,
+            Reach.UP_TO: range(-self.longest, 1),
+            Reach.BEFORE: range(-self.longest, 0),
+        }
+        head = qkv(query.name, key.name, value, offsets[part.reach], output_spec=spec)
+        return self.heads.setdefault(head, name)
 
     def _variables(self) -> dict[str, Variable]:
         bos, layers = len(self.words), self.layers
-        variables: dict[str, Variable] = {
+        return {
             # BOS is done from the start, so no rule ever holds there.
             "step": var(layers + 1, input_init_fn=lambda token: layers if token == bos else 0),
             "is_bos": numerical_var((0, 1), input_init_fn=lambda token: float(token == bos)),
+            **self.views.variables(),
         }
-        for node, views in self.views.items():
-            for view in views.values():
-                variables[view.name] = self._declare(node, view)
-        return variables
-
-    def _declare(self, node: Expression, view: _View) -> Variable:
-        match self.facts[node].origin:
-            case ByToken(table):
-                held = [*map(view.form, table), view.blank]
-                return view.declare(input_init_fn=held.__getitem__)
-            case ByIndex(table):
-                held = [view.blank, *map(view.form, table)]
-                return view.declare(position_init_fn=held.__getitem__)
-            case Computed():
-                return view.declare(default=view.blank)
 
     def _rules(self) -> Iterator[Rule]:
         for step in range(self.layers):
             yield Rule({}, "step", step, step + 1)
         for node, ways in self.ways.items():
-            step = self.facts[node].layer - 1
+            now = Atom("step", (self.facts[node].layer - 1,))
             for conditions, value in ways:
-                for view in self.views[node].values():
+                atoms = [now, *(Atom(name, allowed) for name, allowed in conditions.items())]
+                for view in self.views.of(node):
                     new = view.form(value)
                     if new != view.blank:
-                        yield Rule({"step": step, **conditions}, view.name, view.blank, new)
+                        yield Rule(atoms, view.name, view.blank, new)
 
 
-def _at_least_two(values: Iterable[float]) -> list[float]:
-    buckets = sorted(set(values))
-    return buckets if len(buckets) > 1 else [*buckets, buckets[0] + 1]
+def _all_of(several: Iterable[Conditions]) -> Conditions | None:
+    """The conditions together; None if they exclude each other, over a head that they share."""
+    together: Conditions = {}
+    for conditions in several:
+        for name, allowed in conditions.items():
+            known = together.get(name, allowed)
+            together[name] = tuple(value for value in allowed if value in known)
+    return together if all(together.values()) else None
+
+
+def _readers(
+    expression: Expression, facts: dict[Expression, Fact]
+) -> dict[Expression, list[Expression] | None]:
+    """What is needed, and the maps of it alone that read it; None where each value counts."""
+    readers: dict[Expression, list[Expression] | None] = {expression: None}
+    for node in reversed(facts):
+        fact = facts[node]
+        if node not in readers or not isinstance(fact.origin, Computed):
+            continue
+        match fact.form:
+            case Map(operands=operands) if len(set(operands)) == 1:
+                earlier = readers.setdefault(operands[0], [])
+                if earlier is not None:
+                    earlier.append(node)
+            case Map(operands=operands):
+                readers.update(dict.fromkeys(operands))
+            case Width() | Aggregate() as form:
+                for part in fact.parts:
+                    readers.update({part.keys: None, part.queries: None})
+                if isinstance(form, Aggregate):
+                    readers[form.values] = None
+    return readers
