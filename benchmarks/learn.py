@@ -1,23 +1,16 @@
-"""What training can find, on one CUDA device: check, time, and train at the paper's scale.
+"""Training learners of the experiments, on one CUDA device: check a step, and time it.
 
     python -m benchmarks.learn check [--only scan]        captured steps are the plain ones
     python -m benchmarks.learn bench --out DIR            steps a second, share of the peak
-    python -m benchmarks.learn run --out DIR --seconds 560 [--only traces readable parity scan]
 
-Needs torch, numpy, safetensors and jaxtyping only. `run` trains several learners at a time and
-stops after --seconds with its state saved in --runs; the same command goes on from there. Rows of
-what is finished are in --out, one JSON object a line, with manifests and what was measured during
-training (curves): few files, small enough to carry. For less: --steps N trains everything for N
-steps, --layers A B only those depths, --match W only what has W in its name. A learner with other
-settings is another learner.
+Needs torch, numpy, safetensors and jaxtyping only. For less: --layers A B only those depths,
+--match W only what has W in its name. Training itself is `espalier reproduce`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import threading
 import time
 from dataclasses import replace
@@ -27,7 +20,6 @@ import torch
 
 from benchmarks.learning import (
     FILES,
-    KINDS,
     describe,
     flops,
     learner_of,
@@ -35,106 +27,12 @@ from benchmarks.learning import (
     small_learners,
     trace_maker,
 )
-from espalier.experiments.alta_figure_4 import all_versions
-from espalier.experiments.alta_table_6 import translator_rows
-from espalier.experiments.learners import (
-    Learner,
-    Read,
-    Traced,
-    end_to_end,
-    folder_of,
-    name_of,
-    traced,
-)
-from espalier.experiments.shelf import Shelf
-from espalier.experiments.strings import read_cells, transformer_cells
+from espalier.experiments.parity_models import Learner, end_to_end, traced
 from espalier.files import write_text
 from espalier.learnability.supervision import TraceSettings
 from espalier.runs import choose_device, on_device
-from espalier.training import progress
-from espalier.training.parity import ParityRun, parity_learner
+from espalier.training.parity import parity_learner
 from espalier.training.stacked import StackedLearner, StepRecipe
-from espalier.training.translation import ScanRun
-
-
-def run(args: argparse.Namespace) -> None:
-    """Train until all is done or time is up; rows are written after every learner."""
-    args.out.mkdir(parents=True, exist_ok=True)
-    wanted = learners(args)
-    names = {name_of(one): describe(one) for one in wanted}
-    shelf = Shelf(args.runs, device=args.device, progress=lambda moment: tell(moment, names))
-    found = Found(args.out, "" if args.biases is None else "-biases")
-    try:
-        with deadline(args.seconds):
-            on_device(
-                lambda one: found.add(one, shelf), wanted, device=shelf.device, at_once=args.at_once
-            )
-    except KeyboardInterrupt:
-        print("\ntime is up; the same command goes on from here", flush=True)
-    else:
-        print("everything is done", flush=True)
-
-
-def tell(moment: progress.Moment, names: dict[str, str]) -> None:
-    if moment.rows:
-        print(f"{names[moment.name]}: {progress.describe(moment)}", flush=True)
-
-
-class Found:
-    """Rows and manifests on disk, written anew with every learner that is done."""
-
-    def __init__(self, out: Path, ending: str) -> None:
-        self.out, self.ending, self.rows, self.manifests = out, ending, {}, {}
-        self.curves: list[dict] = []
-        self.lock = threading.Lock()
-
-    def add(self, one: Learner, shelf: Shelf) -> None:
-        began, kind = time.monotonic(), KINDS[type(one)]
-        rows = rows_of(one, shelf)
-        with self.lock:
-            self.rows.setdefault(kind, []).extend(rows)
-            folder = folder_of(one, shelf)
-            self.manifests[name_of(one)] = folder.manifest()
-            self.curves += [{"learner": describe(one)} | row for row in folder.rows()]
-            file = f"{FILES[kind]}{self.ending}.jsonl"
-            write_text(self.out / file, in_lines(self.rows[kind]))
-            write_text(self.out / "curves.jsonl", in_lines(self.curves))
-            write_text(self.out / "manifests.json", json.dumps(self.manifests) + "\n")
-        took = time.monotonic() - began
-        print(f"{describe(one)}: done, {took:.1f} s in this call", flush=True)
-
-
-def in_lines(rows: list) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def rows_of(one: Learner, shelf: Shelf) -> list:
-    match one:
-        case Traced():
-            return all_versions(one, shelf)
-        case Read():
-            return read_cells(one, shelf)
-        case ParityRun():
-            return transformer_cells(one, shelf)
-        case ScanRun():
-            return translator_rows(one, shelf)
-
-
-class deadline:  # noqa: N801
-    """Ctrl-C, sent to ourselves when the seconds are over, and heard also in the background."""
-
-    def __init__(self, seconds: float) -> None:
-        self.timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
-
-    def __enter__(self) -> None:
-        # What a shell starts in the background ignores Ctrl-C from birth.
-        self.before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        self.timer.daemon = True
-        self.timer.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.timer.cancel()
-        signal.signal(signal.SIGINT, self.before)
 
 
 def check(args: argparse.Namespace) -> None:
@@ -254,7 +152,7 @@ def peak_flops(device: torch.device, precision: str) -> float:
 
 def parse(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["check", "bench", "run"])
+    parser.add_argument("what", choices=["check", "bench"])
     parser.add_argument("--scale", default="paper")
     parser.add_argument("--only", nargs="+", default=list(FILES), choices=list(FILES))
     parser.add_argument("--layers", nargs="*", type=int, default=[], help="depths to be trained")
@@ -263,17 +161,15 @@ def parse(words: list[str] | None) -> argparse.Namespace:
     for name in ("steps", "batch", "measures", "seeds"):
         parser.add_argument(f"--{name}", type=int, default=0, help="in place of the scale's own")
     parser.add_argument("--biases", type=float, help="spread of relative biases before training")
-    parser.add_argument("--seconds", type=float, default=560, help="then stop, and go on later")
     parser.add_argument("--each", type=float, default=3, help="seconds a learner is timed for")
     parser.add_argument("--out", type=Path, default=Path("learned"))
-    parser.add_argument("--runs", default="runs", help="where trained models are kept")
     parser.add_argument("--device", default="auto")
     return parser.parse_args(words)
 
 
 def main(words: list[str] | None = None) -> None:
     args = parse(words)
-    {"check": check, "bench": bench, "run": run}[args.what](args)
+    {"check": check, "bench": bench}[args.what](args)
 
 
 if __name__ == "__main__":

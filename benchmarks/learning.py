@@ -11,7 +11,8 @@ from functools import partial
 import torch
 
 from espalier.compiler import compile_program
-from espalier.experiments.learners import (
+from espalier.experiments.parity_answers import entry_of, training_inputs
+from espalier.experiments.parity_models import (
     Learner,
     Read,
     Traced,
@@ -20,7 +21,6 @@ from espalier.experiments.learners import (
     traced,
     translators,
 )
-from espalier.experiments.strings import entry_of, training_inputs
 from espalier.learnability.lessons import lessons
 from espalier.learnability.readable import ReadingTask, shape_for
 from espalier.learnability.readings import readings

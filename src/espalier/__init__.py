@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     )
     from espalier.experiments import (
         Reproduction,
-        Shelf,
+        RunCache,
         reproduce,
     )
     from espalier.interpreter import (
@@ -213,7 +213,7 @@ _HOMES = {
     "ScanRun": "espalier.training.translation",
     "ScanSplit": "espalier.data",
     "ShapleyInteraction": "espalier.decomposition",
-    "Shelf": "espalier.experiments",
+    "RunCache": "espalier.experiments",
     "StepRecipe": "espalier.training.stacked",
     "Supervised": "espalier.learnability.supervision",
     "TextCorpus": "espalier.data",
@@ -319,6 +319,7 @@ __all__ = [
     "Recipe",
     "Reproduction",
     "Run",
+    "RunCache",
     "Runs",
     "ScaffoldConfig",
     "ScaffoldCorpus",
@@ -326,7 +327,6 @@ __all__ = [
     "ScanRun",
     "ScanSplit",
     "ShapleyInteraction",
-    "Shelf",
     "StepRecipe",
     "Supervised",
     "TextCorpus",

@@ -1,9 +1,9 @@
 import pytest
 
-from espalier.experiments import Shelf
+from espalier.experiments import RunCache
 
 
 @pytest.fixture(scope="session")
-def shelf(tmp_path_factory):
+def cache(tmp_path_factory):
     """Where the ensembles of the smoke scale are trained once for all tests of a process."""
-    return Shelf(tmp_path_factory.mktemp("runs"), device="cpu")
+    return RunCache(tmp_path_factory.mktemp("runs"), device="cpu")

@@ -5,10 +5,9 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from espalier.errors import ConfigError
-from espalier.experiments import Shelf, reproduce
-from espalier.experiments.bottom_up_figure_3 import Config
+from espalier.experiments import RunCache, reproduce
 from espalier.experiments.languages import Bank, Language, english, english_in_training, made_up
-from espalier.experiments.syntax_over_training import Config as OverTraining
+from espalier.experiments.syntax_figures import OneLanguage
 from espalier.runs import Interrupted, RunFolder, checkpoint_name, parse_schedule, steps_of
 
 MADE = made_up("left", "smoke")
@@ -44,26 +43,26 @@ def test_what_was_interrupted_goes_on_and_its_models_serve_every_experiment(tmp_
         if moment.rows:
             signal.raise_signal(signal.SIGINT)
 
-    given = {"scale": "smoke", "config": Config(MADE)}
-    first = Shelf(tmp_path / "runs", device="cpu", progress=stop)
+    given = {"scale": "smoke", "config": OneLanguage(MADE)}
+    first = RunCache(tmp_path / "runs", device="cpu", progress=stop)
     with pytest.raises(Interrupted, match="the same command goes on"):
-        reproduce("bottom-up-figure-4", out=tmp_path / "four", shelf=first, **given)
+        reproduce("bottom-up-figure-4", out=tmp_path / "four", runs=first, **given)
     steps = []
-    later = Shelf(
+    later = RunCache(
         tmp_path / "runs", device="cpu", progress=lambda moment: steps.append(moment.step)
     )
-    found = reproduce("bottom-up-figure-4", out=tmp_path / "four", shelf=later, **given)
+    found = reproduce("bottom-up-figure-4", out=tmp_path / "four", runs=later, **given)
     assert min(steps) > 0  # it did not begin anew
-    straight = Shelf(tmp_path / "others", device="cpu")
-    again = reproduce("bottom-up-figure-4", out=tmp_path / "again", shelf=straight, **given)
+    straight = RunCache(tmp_path / "others", device="cpu")
+    again = reproduce("bottom-up-figure-4", out=tmp_path / "again", runs=straight, **given)
     assert_frame_equal(found.rows, again.rows)
     before = [RunFolder(path).manifest() for path in sorted((tmp_path / "runs").glob("*/seed-*"))]
     assert [one["status"] for one in before] == ["finished"] * MADE.seeds
     steps.clear()
-    later = Shelf(
+    later = RunCache(
         tmp_path / "runs", device="cpu", progress=lambda moment: steps.append(moment.step)
     )
-    reproduce("bottom-up-figure-3", out=tmp_path / "three", shelf=later, **given)
-    over = {"scale": "smoke", "config": OverTraining(MADE)}
-    reproduce("syntax-over-training", out=tmp_path / "over", shelf=later, **over)
+    reproduce("bottom-up-figure-3", out=tmp_path / "three", runs=later, **given)
+    over = {"scale": "smoke", "config": OneLanguage(MADE)}
+    reproduce("syntax-over-training", out=tmp_path / "over", runs=later, **over)
     assert not steps  # nothing was trained again

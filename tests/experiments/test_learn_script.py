@@ -1,81 +1,21 @@
-"""The script for an accelerator: the experiments' rows without pandas, in calls of limited time."""
+"""What is timed on an accelerator: steps of the experiments' learners, and ways to attend."""
 
 import json
-import signal
 import subprocess
 import sys
-import time
 
-import pandas as pd
-import pytest
 import torch
 from benchmarks import attention, kernels, learn, learning
-from benchmarks.parity_page import trained
-from pandas.testing import assert_frame_equal
 
-from espalier.experiments import load
 from espalier.training.translation import TranslationTask
-from experiments.test_scripts import SCRIPT
 
-
-def test_it_makes_the_experiments_rows_where_there_is_little_but_torch(shelf, tmp_path):
-    words = ["run", "--scale", "smoke", "--only", "traces", "--out", str(tmp_path)]
-    words += ["--runs", str(shelf.path), "--device", "cpu"]
-    experiment = load("alta-figure-4")
-    direct = shelf.rows(experiment.run, experiment.config("smoke"))
-    for folder in shelf.path.glob("traces-*"):
-        for table in folder.glob("*.parquet"):
-            table.unlink()  # as where nothing could read it
-    command = [sys.executable, "-c", SCRIPT, learn.__file__, *words]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert told.rstrip().endswith("everything is done")
-    found = pd.read_json(tmp_path / "alta-figure-4.jsonl", lines=True)
-    keys = ["program", "version", "seed", "length", "ones"]
-    one, other = (table.sort_values(keys, ignore_index=True) for table in (found, direct))
-    assert_frame_equal(one, other[one.columns])
-    manifests = json.loads((tmp_path / "manifests.json").read_text())
-    assert {manifest["status"] for manifest in manifests.values()} == {"finished"}
-
-
-def test_it_stops_when_time_is_up_and_goes_on(tmp_path, capsys):
-    words = ["run", "--scale", "smoke", "--only", "parity", "--layers", "1", "--steps", "20"]
-    words += ["--out", str(tmp_path / "out"), "--runs", str(tmp_path / "runs"), "--device", "cpu"]
-    learn.main([*words, "--seconds", "0.02"])
-    assert "time is up" in capsys.readouterr().out
-    learn.main([*words, "--seconds", "500"])
-    assert "everything is done" in capsys.readouterr().out
-    rows = pd.read_json(tmp_path / "out/alta-table-3.jsonl", lines=True)
-    assert set(rows["layers"]) == {1}
-    assert rows.groupby(["sharing", "positions", "seed"]).ngroups == 8
-    curves = pd.read_json(tmp_path / "out/curves.jsonl", lines=True)
-    assert curves.groupby(["learner", "seed"])["step"].agg(list).tolist() == [[10, 20]] * 8
-
-
-def test_time_is_up_also_where_ctrl_c_is_ignored():
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with pytest.raises(KeyboardInterrupt), learn.deadline(0.01):
-            time.sleep(60)
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_biases_may_begin_elsewhere_and_are_told_apart(tmp_path):
-    words = ["run", "--scale", "smoke", "--only", "parity", "--layers", "1", "--biases", "0"]
-    words += ["--match", "own", "--out", str(tmp_path / "out"), "--runs", str(tmp_path / "runs")]
-    learn.main([*words, "--device", "cpu"])
-    assert not (tmp_path / "out/alta-table-3.jsonl").exists()
-    curves = pd.read_json(tmp_path / "out/curves.jsonl", lines=True)
-    assert set(curves["learner"]) == {
-        "parity 1 own relative from 0",
-        "parity 1 own absolute from 0",
-    }
-    rows = pd.read_json(tmp_path / "out/alta-table-3-biases.jsonl", lines=True)
-    assert set(rows["sharing"]) == {"no"}
-    manifests = json.loads((tmp_path / "out/manifests.json").read_text())
-    assert all(one["config"]["shape"]["first_biases"] == 0 for one in manifests.values())
-    assert trained(manifests).empty
+# As on a machine that has torch and little else.
+SCRIPT = """
+import runpy, sys
+sys.modules |= dict.fromkeys(["cyclopts", "rich", "pandas", "pyarrow", "matplotlib"])
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 def test_it_checks_and_times_every_kind(tmp_path, capsys):

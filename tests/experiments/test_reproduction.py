@@ -1,5 +1,6 @@
 import json
 import signal
+import time
 from dataclasses import replace
 
 import pandas as pd
@@ -8,10 +9,10 @@ from pandas.testing import assert_frame_equal
 
 import espalier as es
 from espalier.errors import ConfigError, FileError
-from espalier.experiments import Shelf, load, names, reproduce
-from espalier.experiments.bottom_up_figure_8 import Config
-from espalier.experiments.models import familiarity
-from espalier.experiments.reproduction import read_reproduction
+from espalier.experiments import RunCache, find, names, read_reproduction, reproduce
+from espalier.experiments.deadline import deadline
+from espalier.experiments.scaffold_models import familiarity
+from espalier.experiments.scaffold_rows import OverEpochs
 from espalier.runs import Interrupted, RunFolder
 
 LABELS = {
@@ -34,15 +35,15 @@ def words_of(figure):
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_experiment_at_the_smallest_scale(name, shelf, tmp_path):
-    found = reproduce(name, scale="smoke", out=tmp_path / "out", shelf=shelf)
+def test_every_experiment_at_the_smallest_scale(name, cache, tmp_path):
+    found = reproduce(name, scale="smoke", out=tmp_path / "out", runs=cache)
     assert {file.name for file in found.path.iterdir()} == {
         "manifest.json", "rows.parquet", "figure.png", "figure.svg",
     }  # fmt: skip
     assert len(found.rows)
     assert not found.rows.isna().any().any()
     for label in LABELS.get(name, ()):
-        assert label in words_of(found.figure())
+        assert label in words_of(found.plot())
     assert name in repr(found)
     assert len(found.table())
     manifest = json.loads((found.path / "manifest.json").read_text())
@@ -53,9 +54,9 @@ def test_every_experiment_at_the_smallest_scale(name, shelf, tmp_path):
     assert manifest["threads"] >= 1
 
 
-def test_a_finished_one_is_read_and_not_computed(shelf, tmp_path):
-    first = reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path, shelf=shelf)
-    again = reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path, shelf=Shelf("/nowhere"))
+def test_a_finished_one_is_read_and_not_computed(cache, tmp_path):
+    first = reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path, runs=cache)
+    again = reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path, runs=RunCache("/nowhere"))
     assert_frame_equal(first.rows, again.rows)
     assert first.manifest == again.manifest
     assert_frame_equal(read_reproduction(tmp_path).to_frame(), first.rows)
@@ -64,25 +65,25 @@ def test_a_finished_one_is_read_and_not_computed(shelf, tmp_path):
     assert first._repr_png_().startswith(b"\x89PNG")
     (tmp_path / "rows.parquet").unlink()
     with pytest.raises(FileError, match=r"lacks rows\.parquet; remove the folder"):
-        reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path, shelf=shelf)
+        reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path, runs=cache)
 
 
-def test_both_papers_show_one_computation(shelf):
+def test_both_papers_show_one_computation(cache):
     for earlier, later in (("3", "7"), ("4", "8"), ("5", "9"), ("6", "10"), ("10", "11")):
-        one, other = load(f"interdependence-figure-{earlier}"), load(f"bottom-up-figure-{later}")
-        assert one.run is other.run
+        one, other = find(f"interdependence-figure-{earlier}"), find(f"bottom-up-figure-{later}")
+        assert one.measure is other.measure
         assert one.config("smoke") == other.config("smoke")
-    ten = load("bottom-up-figure-10")
-    rows = shelf.rows(ten.run, ten.config("smoke"))
+    ten = find("bottom-up-figure-10")
+    rows = pd.DataFrame(cache.rows(ten.measure, ten.config("smoke")))
     assert not rows["hidden"].equals(rows["logits"])
 
 
-def test_measures_and_readings_are_of_the_same_members(shelf):
-    seven, nine = load("bottom-up-figure-7"), load("bottom-up-figure-9")
-    metrics = shelf.rows(seven.run, seven.config("smoke"))
-    readings = shelf.rows(nine.run, nine.config("smoke"))
+def test_measures_and_readings_are_of_the_same_members(cache):
+    seven, nine = find("bottom-up-figure-7"), find("bottom-up-figure-9")
+    metrics = pd.DataFrame(cache.rows(seven.measure, seven.config("smoke")))
+    readings = pd.DataFrame(cache.rows(nine.measure, nine.config("smoke")))
     key = ["length", "setting", "seed"]
-    eight = shelf.rows(load("bottom-up-figure-8").run, Config.at("smoke"))
+    eight = pd.DataFrame(cache.rows(find("bottom-up-figure-8").measure, OverEpochs.at("smoke")))
     for rows in (readings, eight):
         assert set(map(tuple, rows[key].to_numpy())) <= set(map(tuple, metrics[key].to_numpy()))
     # the open symbol in focus alone is Figure 8's quantity and Figure 9's first point
@@ -95,7 +96,7 @@ TINY = replace(familiarity("smoke"), lengths=(2,), seeds=1)
 
 
 def test_an_interrupted_one_ends_with_the_same_numbers(tmp_path):
-    config = Config(TINY)
+    config = OverEpochs(TINY)
 
     def stop(moment):
         if moment.rows:
@@ -103,47 +104,78 @@ def test_an_interrupted_one_ends_with_the_same_numbers(tmp_path):
 
     given = {"scale": "smoke", "config": config}
     out, runs = tmp_path / "out", tmp_path / "runs"
-    shelf = Shelf(runs, device="cpu", progress=stop)
+    cache = RunCache(runs, device="cpu", progress=stop)
     with pytest.raises(Interrupted, match="the same command goes on"):
-        reproduce("bottom-up-figure-8", out=out, shelf=shelf, **given)
+        reproduce("bottom-up-figure-8", out=out, runs=cache, **given)
     assert RunFolder(out).manifest()["status"] == "interrupted"
     assert not (out / "rows.parquet").exists()
     with pytest.raises(ConfigError, match="no finished reproduction"):
         read_reproduction(out)
     steps = []
-    later = Shelf(runs, device="cpu", progress=lambda moment: steps.append(moment.step))
-    found = reproduce("bottom-up-figure-8", out=out, shelf=later, **given)
+    later = RunCache(runs, device="cpu", progress=lambda moment: steps.append(moment.step))
+    found = reproduce("bottom-up-figure-8", out=out, runs=later, **given)
     assert min(steps) > 39  # an epoch: it went on and did not begin anew
-    whole = Shelf(tmp_path / "others", device="cpu")
-    straight = reproduce("bottom-up-figure-8", out=tmp_path / "straight", shelf=whole, **given)
+    whole = RunCache(tmp_path / "others", device="cpu")
+    straight = reproduce("bottom-up-figure-8", out=tmp_path / "straight", runs=whole, **given)
     assert_frame_equal(found.rows, straight.rows)
     assert found.manifest["data"] == straight.manifest["data"]
 
 
-def test_what_is_not_there_or_something_else_is_refused(shelf, tmp_path):
+def test_what_is_not_there_or_something_else_is_refused(cache, tmp_path):
     with pytest.raises(ConfigError, match="no experiment 'bottom-up-figure-77'; did you mean"):
         es.reproduce("bottom-up-figure-77")
     with pytest.raises(ConfigError, match="no scale 'papre'; did you mean 'paper'"):
-        reproduce("bottom-up-figure-7", scale="papre", out=tmp_path, shelf=shelf)
+        reproduce("bottom-up-figure-7", scale="papre", out=tmp_path, runs=cache)
     out = tmp_path / "out"
-    reproduce("bottom-up-figure-7", scale="smoke", out=out, shelf=shelf)
+    reproduce("bottom-up-figure-7", scale="smoke", out=out, runs=cache)
     with pytest.raises(ConfigError, match=r"holds bottom-up-figure-7 \(smoke\), not .* \(paper\)"):
-        reproduce("bottom-up-figure-7", scale="paper", out=out, shelf=shelf)
+        reproduce("bottom-up-figure-7", scale="paper", out=out, runs=cache)
     with pytest.raises(ConfigError, match=r"not bottom-up-figure-8 \(smoke\); give another"):
-        reproduce("bottom-up-figure-8", scale="smoke", out=out, shelf=shelf)
+        reproduce("bottom-up-figure-8", scale="smoke", out=out, runs=cache)
     with pytest.raises(ConfigError, match=r"holds another run: models\.lengths\.1 4 -> None"):
-        reproduce("bottom-up-figure-7", scale="smoke", out=out, shelf=shelf, config=Config(TINY))
-    trained = shelf.trained(familiarity("smoke")).folder.path
+        reproduce("bottom-up-figure-7", scale="smoke", out=out, runs=cache, config=OverEpochs(TINY))
+    trained = cache.trained(familiarity("smoke")).folder.path
     with pytest.raises(ConfigError, match="of kind 'scaffold', not a reproduction"):
-        reproduce("bottom-up-figure-7", scale="smoke", out=trained, shelf=shelf)
+        reproduce("bottom-up-figure-7", scale="smoke", out=trained, runs=cache)
 
 
 def test_an_ensemble_of_other_models_is_refused(tmp_path):
-    shelf = Shelf(tmp_path, device="cpu")
-    folder = shelf.trained(TINY).folder.path
+    cache = RunCache(tmp_path, device="cpu")
+    folder = cache.trained(TINY).folder.path
     other = replace(TINY, seeds=2)
     folder.rename(tmp_path / other.name)
     with pytest.raises(ConfigError, match="holds another run"):
-        Shelf(tmp_path, device="cpu").trained(other)
+        RunCache(tmp_path, device="cpu").trained(other)
     with pytest.raises(ConfigError, match=r"epoch 9 of .* was not kept"):
-        Shelf(tmp_path / "new", device="cpu").trained(TINY).at(9)
+        RunCache(tmp_path / "new", device="cpu").trained(TINY).at(9)
+
+
+def test_some_of_several_models_are_chosen_by_words_of_their_names(cache, tmp_path):
+    words = ["2 layers", "shared"]
+    found = reproduce("alta-table-6", scale="smoke", out=tmp_path / "a", runs=cache, only=words)
+    assert set(found.rows["layers"]) == {2}
+    assert set(found.rows["sharing"]) == {"yes"}
+    assert len(found.manifest["config"]["runs"]) == 2
+    with pytest.raises(ConfigError, match="no model has '7 layers'; there are: 1 layers, shared"):
+        reproduce("alta-table-6", scale="smoke", out=tmp_path / "b", runs=cache, only=["7 layers"])
+    with pytest.raises(ConfigError, match="reads one ensemble"):
+        reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path / "c", runs=cache, only=["2"])
+
+
+def test_when_its_seconds_are_over_it_stops_and_goes_on_later(tmp_path):
+    given = {"scale": "smoke", "only": ["1 layers", "own"], "runs": tmp_path / "runs"}
+    given |= {"out": tmp_path / "out", "device": "cpu"}
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("alta-table-3", seconds=0.02, **given)
+    assert RunFolder(tmp_path / "out").manifest()["status"] in ("interrupted", "failed")
+    assert set(reproduce("alta-table-3", seconds=500, **given).rows["layers"]) == {1}
+
+
+def test_time_is_up_also_where_ctrl_c_is_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt), deadline(0.01):
+            time.sleep(60)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -13,14 +13,23 @@ import torch
 
 from espalier.errors import FileError
 from espalier.nets.lstm import checkpoints, language_model, load_language_model, read_tensors
+from espalier.runs import (
+    AtSteps,
+    EveryEpoch,
+    Interrupted,
+    Lines,
+    LogSteps,
+    Moment,
+    Plan,
+    RunFolder,
+    clock,
+    describe,
+    fit,
+)
 from espalier.training.alone import Alone
 from espalier.training.ensembles import Ensemble, Member
-from espalier.runs import RunFolder
-from espalier.runs import Interrupted, Plan, fit
 from espalier.training.measures import TextLoss
-from espalier.runs import Lines, Moment, clock, describe
 from espalier.training.recipe import Recipe
-from espalier.runs import AtSteps, EveryEpoch, LogSteps
 
 CPU = torch.device("cpu")
 

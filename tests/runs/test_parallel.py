@@ -5,8 +5,7 @@ import time
 import pytest
 import torch
 
-from espalier.runs import interruptible
-from espalier.runs import on_device
+from espalier.runs import interruptible, on_device
 
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")  # nothing is computed there
 

@@ -29,6 +29,13 @@ def reproduce_command(
     runs: Annotated[Path, Parameter(help="Where trained ensembles are kept and found.")] = Path(
         "runs"
     ),
+    only: Annotated[
+        list[str] | None,
+        Parameter(help="Of several models, those with this word in their names; repeatable."),
+    ] = None,
+    seconds: Annotated[
+        float | None, Parameter(help="Stop then, to go on when asked for again.")
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Train what is missing, compute a figure's rows, draw it, and keep all of it in a folder."""
@@ -37,10 +44,18 @@ def reproduce_command(
     if name is None:
         show_table(("experiment", "what it shows"), list(experiments.names().items()))
         return
-    experiments.load(name)  # a misspelt name is answered before anything is made
+    experiments.find(name)  # a misspelt name is answered before anything is made
     with reporting() as progress:
-        shelf = experiments.Shelf(runs, device=device, progress=progress)
-        found = experiments.reproduce(name, scale=scale, out=out, shelf=shelf)  # type: ignore[arg-type]
+        found = experiments.reproduce(
+            name,
+            scale=scale,  # type: ignore[arg-type]
+            out=out,
+            runs=runs,
+            only=only or (),
+            seconds=seconds,
+            device=device,
+            progress=progress,
+        )
     _show(found.table())
     console().print(f"{len(found.rows):,} rows and the figure are in {found.path}", highlight=False)
 

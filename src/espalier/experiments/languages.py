@@ -14,7 +14,7 @@ from typing import Any
 
 from espalier.data.branching import BranchingConfig, Order
 from espalier.errors import ConfigError
-from espalier.experiments.models import Scale, checked
+from espalier.experiments.experiment import Scale, check_scale
 from espalier.training.recipe import Recipe
 from espalier.training.scaffold import Network
 from espalier.training.text import TextRun
@@ -63,7 +63,7 @@ class Language:
 
 def english(scale: Scale) -> Language:
     """The language of most experiments."""
-    match checked(scale):
+    match check_scale(scale):
         case "paper":
             return Language(_paper())
         case "small":
@@ -74,7 +74,7 @@ def english(scale: Scale) -> Language:
 
 def english_in_training(scale: Scale) -> Language:
     """One whose training is kept; at the small scale, a network that two cores can train."""
-    match checked(scale):
+    match check_scale(scale):
         case "small":
             recipe = Recipe(epochs=2, learning_rate=20.0, anneal=4.0)
             network, keep = Network(hidden=64, tied=True), f"{EARLY}+epoch"
@@ -86,7 +86,7 @@ def english_in_training(scale: Scale) -> Language:
 
 def made_up(order: Order, scale: Scale) -> Language:
     """A language that branches to one side, and small networks that learn it."""
-    match checked(scale):
+    match check_scale(scale):
         case "smoke":
             config = BranchingConfig(order, words=20, governed=3, sentences=150, tests=150)
             recipe = Recipe(epochs=2, batch=5, window=10, learning_rate=5.0)
@@ -98,14 +98,6 @@ def made_up(order: Order, scale: Scale) -> Language:
             network, keep = Network(hidden=64), "step:0,30,100+epoch"  # an epoch has 167 steps
             run = TextRun("", None, network, recipe, keep=keep, engine="batched")
             return Language(run, made=config, seeds=3 if scale == "paper" else 1)
-
-
-def languages_in(config: Any) -> list[Language]:
-    """Every language that a config names, each once."""
-    if isinstance(config, Language):
-        return [config]
-    parts = vars(config).values() if hasattr(config, "__dataclass_fields__") else ()
-    return list(dict.fromkeys(one for part in parts for one in languages_in(part)))
 
 
 def _digest(settings: dict[str, Any]) -> str:

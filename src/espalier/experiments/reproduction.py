@@ -2,46 +2,64 @@
 
 manifest.json holds the resolved config, seeds, threads, versions and the hash of the data;
 rows.parquet every number; figure.png and figure.svg the picture. An interrupted one goes on when
-asked for again: its ensembles resume at their last step, and a finished one is read, not computed.
+asked for again: its runs resume at their last step, and a finished one is read, not computed.
+Where pandas or matplotlib are absent (on a borrowed GPU, say) the rows are kept as rows.jsonl, and
+reading the folder where they are present adds the rest.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ConfigError, FileError
-from espalier.experiments import Experiment, load
-from espalier.experiments.languages import Language, languages_in
-from espalier.experiments.learners import Learner, digest_of, learners_in, name_of
-from espalier.experiments.models import Models, Scale, checked, models_in
-from espalier.experiments.moments import digest
-from espalier.experiments.shelf import Shelf
-from espalier.files import write_frame
-from espalier.runs import Interrupted, RunFolder, close_run, describe_run, refuse_other_config
+from espalier.experiments.cache import RunCache
+from espalier.experiments.deadline import deadline
+from espalier.experiments.experiment import Experiment, Scale, check_scale, parts_of
+from espalier.experiments.language_checkpoints import digest
+from espalier.experiments.languages import Language
+from espalier.experiments.parity_models import LEARNERS, Learner, digest_of, label_of, name_of
+from espalier.experiments.registry import find
+from espalier.experiments.scaffold_models import ScaffoldModels
+from espalier.files import write_figure
+from espalier.results import Result
+from espalier.runs import (
+    Interrupted,
+    Progress,
+    RunFolder,
+    close_run,
+    describe_run,
+    refuse_other_config,
+)
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-KIND, ROWS, PICTURES = "reproduction", "rows.parquet", ("figure.png", "figure.svg")
+KIND, ROWS, PICTURES = "reproduction", "rows", ("figure.png", "figure.svg")
 
 
-@dataclass(frozen=True, eq=False)
-class Reproduction:
+@dataclass(frozen=True, eq=False, repr=False)
+class Reproduction(Result):
     """One experiment that was run: its folder, its manifest and its rows."""
 
-    experiment: Experiment
+    name: str
     path: Path
     manifest: dict[str, Any]
     rows: pandas.DataFrame
+
+    @property
+    def experiment(self) -> Experiment:
+        """What was run."""
+        return find(self.name)
 
     def to_frame(self) -> pandas.DataFrame:
         """Every number."""
@@ -51,16 +69,14 @@ class Reproduction:
         """What the figure says in the end, with intervals over seeds."""
         return self.experiment.tabulate(self.rows)
 
-    def figure(self) -> Figure:
-        """The picture."""
+    def plot(self, *, ax: Any = None) -> Figure:
+        """The paper's figure; it has panels of its own and takes no `ax`."""
+        if ax is not None:
+            raise ConfigError(f"{self.name} has panels of its own; draw it without ax")
         return self.experiment.draw(self.rows)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as .csv, .parquet or .json."""
-        write_frame(path, self.rows)
-
-    def __repr__(self) -> str:
-        head = f"{self.experiment.name} ({self.manifest['scale']}): {len(self.rows):,} rows"
+    def __str__(self) -> str:
+        head = f"{self.name} ({self.manifest['scale']}): {len(self.rows):,} rows"
         return f"{head} in {self.path}\n{self.table().to_string(index=False)}"
 
     def _repr_png_(self) -> bytes:
@@ -72,66 +88,77 @@ def reproduce(
     *,
     scale: Scale = "small",
     out: str | os.PathLike[str] | None = None,
-    shelf: Shelf | None = None,
+    runs: str | os.PathLike[str] | RunCache = "runs",
     config: Any = None,
+    only: Sequence[str] = (),
+    seconds: float | None = None,
+    device: str = "auto",
+    progress: Progress | None = None,
 ) -> Reproduction:
     """Run an experiment, or go on with it, and keep it in a folder.
 
-    `out` is by default reproductions/NAME-SCALE. `shelf` holds the ensembles, by default in runs/.
-    `config` takes the place of the scale's own.
+    `out` is by default reproductions/NAME-SCALE; `runs` is where trained models are kept and found.
+    `config` takes the place of the scale's own. Of experiments that train several models by
+    themselves, `only` chooses those whose names have all of these words ("2 layers", "shared").
+    After `seconds`, if given, it stops as by Ctrl-C, to go on when asked for again.
     """
-    experiment = load(name)
-    chosen = experiment.config(checked(scale)) if config is None else config
-    folder = RunFolder.create(Path("reproductions", f"{name}-{scale}") if out is None else out)
-    asked = asked_for(name, scale, chosen)
+    experiment = find(name)
+    chosen = experiment.config(check_scale(scale)) if config is None else config
+    chosen = _narrowed(chosen, only)
+    ending = "-".join([scale, *(word.replace(" ", "-") for word in only)])
+    folder = RunFolder.create(Path("reproductions", f"{name}-{ending}") if out is None else out)
+    asked = _asked_for(name, scale, chosen)
     old = _same_as_before(folder, asked)
-    if old is not None and old["status"] == "finished":
-        return read_reproduction(folder.path)
-    shelf = Shelf() if shelf is None else shelf
-    manifest = describe(asked, chosen, shelf)
-    if old is not None:
-        manifest |= {"began": old["began"], "seconds": old["seconds"]}
-    _compute(experiment, chosen, shelf=shelf, folder=folder, manifest=manifest)
+    if old is None or old["status"] != "finished":
+        cache = runs
+        if not isinstance(cache, RunCache):
+            cache = RunCache(cache, device=device, progress=progress)
+        manifest = _describe(asked, chosen, cache)
+        if old is not None:
+            manifest |= {"began": old["began"], "seconds": old["seconds"]}
+        with deadline(seconds):
+            _compute(experiment, chosen, cache=cache, folder=folder, manifest=manifest)
     return read_reproduction(folder.path)
 
 
-def asked_for(name: str, scale: Scale, config: Any) -> dict[str, Any]:
-    """What makes two reproductions the same, as JSON has it."""
-    found: dict[str, Any] = {"name": name, "scale": scale, "config": asdict(config)}
-    found = json.loads(json.dumps(found))
-    return found
-
-
 def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
-    """A finished reproduction from its folder."""
-    import pandas as pd
+    """A finished reproduction from its folder; its table and figure are made if they are not yet.
 
+    Where there is no pandas, the rows stay in the folder and a `ConfigError` says so.
+    """
     folder = RunFolder(Path(path))
     manifest = folder.manifest()
     if manifest is None or manifest.get("kind") != KIND or manifest["status"] != "finished":
         raise ConfigError(f"{folder.path} holds no finished reproduction; make one with reproduce")
-    if not (folder.path / ROWS).exists():
-        raise FileError(f"{folder.path} lacks {ROWS}; remove the folder to compute it again")
-    rows = pd.read_parquet(folder.path / ROWS)
-    return Reproduction(load(manifest["name"]), folder.path, manifest, rows)
+    if ROWS not in folder.tables():
+        raise FileError(f"{folder.path} lacks {ROWS}.parquet; remove the folder to make it again")
+    if importlib.util.find_spec("pandas") is None:
+        raise ConfigError(f"the rows are in {folder.path}; a table and a figure need pandas")
+    import pandas as pd
+
+    folder.tidy()
+    found = Reproduction(manifest["name"], folder.path, manifest, pd.DataFrame(folder.rows(ROWS)))
+    for picture in PICTURES:
+        if not (folder.path / picture).exists():
+            write_figure(folder.path / picture, found.plot())
+    return found
 
 
 def _compute(
     experiment: Experiment,
     config: Any,
     *,
-    shelf: Shelf,
+    cache: RunCache,
     folder: RunFolder,
     manifest: dict[str, Any],
 ) -> None:
-    """Train what is missing, compute the rows, draw them; the manifest says how it ended."""
+    """Train what is missing and compute the rows; the manifest says how it ended."""
     folder.write_manifest(manifest)
     began, status = time.monotonic(), "failed"
     try:
-        rows = shelf.rows(experiment.run, config)
-        manifest["data"] = data_read(config, shelf)
-        write_frame(folder.path / ROWS, rows)
-        draw_into(folder.path, experiment, rows)
+        rows = cache.rows(experiment.measure, config)
+        manifest["data"] = _data_read(config, cache)
+        folder.write_rows(rows, ROWS)
         status = "finished"
     except Interrupted:
         status = "interrupted"
@@ -140,13 +167,31 @@ def _compute(
         close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
 
 
-def draw_into(folder: Path, experiment: Experiment, rows: pandas.DataFrame) -> None:
-    """Write the figure as PNG and SVG."""
-    from espalier.files import write_figure
+def _narrowed(config: Any, words: Sequence[str]) -> Any:
+    """The config with those of its learners alone whose labels have all of these words."""
+    if not words:
+        return config
+    if not parts_of(config, LEARNERS):
+        raise ConfigError("this experiment reads one ensemble; it has no models to choose among")
+    chosen = {
+        one.name: tuple(
+            learner
+            for learner in getattr(config, one.name)
+            if all(word in label_of(learner) for word in words)
+        )
+        for one in fields(config)
+    }
+    if not any(chosen.values()):
+        labels = "; ".join(label_of(learner) for learner in parts_of(config, LEARNERS))
+        raise ConfigError(f"no model has {' and '.join(map(repr, words))}; there are: {labels}")
+    return replace(config, **chosen)
 
-    figure = experiment.draw(rows)
-    for name in PICTURES:
-        write_figure(folder / name, figure)
+
+def _asked_for(name: str, scale: Scale, config: Any) -> dict[str, Any]:
+    """What makes two reproductions the same, as JSON has it."""
+    found: dict[str, Any] = {"name": name, "scale": scale, "config": asdict(config)}
+    found = json.loads(json.dumps(found))
+    return found
 
 
 def _same_as_before(folder: RunFolder, asked: dict[str, Any]) -> dict[str, Any] | None:
@@ -166,28 +211,27 @@ def _same_as_before(folder: RunFolder, asked: dict[str, Any]) -> dict[str, Any] 
     return old
 
 
-def describe(asked: dict[str, Any], config: Any, shelf: Shelf) -> dict[str, Any]:
+def _describe(asked: dict[str, Any], config: Any, cache: RunCache) -> dict[str, Any]:
     """The manifest of a reproduction that is about to begin."""
-    manifest = describe_run(KIND, asked["config"], data={}, device=shelf.device)
+    manifest = describe_run(KIND, asked["config"], data={}, device=cache.device)
     manifest["versions"] |= _versions(("pandas", "matplotlib"))
-    behind: list[Models | Language | Learner] = [
-        *models_in(config),
-        *languages_in(config),
-        *learners_in(config),
+    behind: list[ScaffoldModels | Language | Learner] = [
+        *parts_of(config, ScaffoldModels),
+        *parts_of(config, Language),
+        *parts_of(config, LEARNERS),
     ]
-    seeds = max(one.seeds for one in behind)
-    return manifest | asked | {"seeds": list(range(seeds))}
+    return manifest | asked | {"seeds": list(range(max(one.seeds for one in behind)))}
 
 
-def data_read(config: Any, shelf: Shelf) -> dict[str, Any]:
+def _data_read(config: Any, cache: RunCache) -> dict[str, Any]:
     """What is behind a config, each with the hash of its data, and a hash over all."""
     found = {
-        models.name: shelf.trained(models).manifest["data"]["sha256"]
-        for models in models_in(config)
-    } | {language.name: digest(language, shelf) for language in languages_in(config)}
-    found |= {name_of(one): digest_of(one, shelf) for one in learners_in(config)}
+        models.name: cache.trained(models).manifest["data"]["sha256"]
+        for models in parts_of(config, ScaffoldModels)
+    } | {language.name: digest(language, cache) for language in parts_of(config, Language)}
+    found |= {name_of(one): digest_of(one, cache) for one in parts_of(config, LEARNERS)}
     whole = hashlib.sha256("".join(found[name] for name in sorted(found)).encode()).hexdigest()
-    return {"sha256": whole, "ensembles": found}
+    return {"sha256": whole, "runs": found}
 
 
 def _versions(names: Iterable[str]) -> dict[str, str]:

@@ -6,51 +6,49 @@ What decides a claim stands in `espalier.experiments.claims`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from espalier.experiments import (
-    bottom_up_figure_7,
-    bottom_up_figure_8,
-    bottom_up_figure_10,
-    bottom_up_figure_12,
-)
+from espalier.experiments.cache import RunCache
 from espalier.experiments.claims import Claim, Pair, claims
+from espalier.experiments.experiment import Experiment, Row, Scale
 from espalier.experiments.intervals import bootstrap
-from espalier.experiments.models import Scale
+from espalier.experiments.scaffold_figures import CLOSE, FROM_OPEN, GRADIENTS, HIDDEN
+from espalier.experiments.scaffold_rows import Gradients, OverEpochs
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from espalier.experiments.shelf import Shelf
+
+FIGURES = {7: CLOSE, 8: FROM_OPEN, 10: HIDDEN, 12: GRADIENTS}  # what the claims rest on
 
 
 @dataclass(frozen=True)
-class Config:
-    """The figures that the claims rest on."""
+class Claims:
+    """The models of Figures 7, 8 and 10, and the settings of Figure 12."""
 
-    figure_7: bottom_up_figure_7.Config = field(default_factory=bottom_up_figure_7.Config)
-    figure_8: bottom_up_figure_8.Config = field(default_factory=bottom_up_figure_8.Config)
-    figure_10: bottom_up_figure_10.Config = field(default_factory=bottom_up_figure_10.Config)
-    figure_12: bottom_up_figure_12.Config = field(default_factory=bottom_up_figure_12.Config)
+    over_epochs: OverEpochs
+    gradients: Gradients
 
     @classmethod
-    def at(cls, scale: Scale) -> Config:
+    def at(cls, scale: Scale) -> Claims:
         """The preset of a scale."""
-        figures = (bottom_up_figure_7, bottom_up_figure_8, bottom_up_figure_10, bottom_up_figure_12)
-        return cls(*(figure.Config.at(scale) for figure in figures))
+        return cls(OverEpochs.at(scale), Gradients.at(scale))
 
 
-def run(config: Config, shelf: Shelf) -> pandas.DataFrame:
+def measure(config: Claims, cache: RunCache) -> list[Row]:
     """One row a claim and scaffold length: the number, its interval, and whether it holds."""
+    import pandas as pd
+
+    configs = dict.fromkeys(FIGURES, config.over_epochs) | {12: config.gradients}
     tables = {
-        7: shelf.rows(bottom_up_figure_7.run, config.figure_7),
-        8: shelf.rows(bottom_up_figure_8.run, config.figure_8),
-        10: shelf.rows(bottom_up_figure_10.run, config.figure_10),
-        12: shelf.rows(bottom_up_figure_12.run, config.figure_12),
+        number: pd.DataFrame(cache.rows(figure.measure, configs[number]))
+        for number, figure in FIGURES.items()
     }
-    return decide(tables, chance=1 / config.figure_8.models.corpus.vocabulary_size)
+    decided = decide(tables, chance=1 / config.over_epochs.models.corpus.vocabulary_size)
+    rows: list[Row] = decided.to_dict("records")
+    return rows
 
 
 def decide(tables: Mapping[int, pandas.DataFrame], *, chance: float) -> pandas.DataFrame:
@@ -108,3 +106,14 @@ def draw(rows: pandas.DataFrame) -> Figure:
     from espalier.show.figures import draw_verdicts
 
     return draw_verdicts(rows)
+
+
+EXPERIMENTS = {
+    "scaffold-claims": Experiment(
+        "the papers' five claims about scaffolds, decided with numbers",
+        Claims.at,
+        measure,
+        tabulate,
+        draw,
+    )
+}

@@ -148,7 +148,13 @@ class _Pace:
     """Advances in slices of about half a second, so that clocks and Ctrl-C are looked at."""
 
     def __init__(
-        self, learner: Learner, plan: Plan, *, total: int, progress: Progress | None, folder: RunFolder | None
+        self,
+        learner: Learner,
+        plan: Plan,
+        *,
+        total: int,
+        progress: Progress | None,
+        folder: RunFolder | None,
     ) -> None:
         self.learner, self.plan, self.total = learner, plan, total
         self.progress, self.folder = progress, folder

@@ -26,9 +26,10 @@ def heaviest_trees(weights: Weights) -> Edges:
     costs = 1 + weights.max() - weights[:, low, high]
     places = ((first + low).ravel(), (first + high).ravel())
     forest = minimum_spanning_tree(csr_array((costs.ravel(), places), shape=(rows * count,) * 2))
-    edges: Int[Array, "E 2"] = np.stack(forest.nonzero(), axis=1)
-    by_sentence = edges[np.argsort(edges[:, 0], kind="stable")]
-    return by_sentence.reshape(rows, count - 1, 2) % count
+    edges = np.stack(forest.nonzero(), axis=1)
+    edges = edges[np.argsort(edges[:, 0], kind="stable")]
+    found: Edges = edges.reshape(rows, count - 1, 2) % count
+    return found
 
 
 def heaviest_noncrossing_trees(weights: Weights) -> Edges:

@@ -1,0 +1,20 @@
+"""`python -m docs.pages [NAME ...]` fills the pages named, by default all."""
+
+import sys
+
+from docs.pages.composition import composition
+from docs.pages.learning import learning
+from docs.pages.syntax import syntax
+
+PAGES = {"composition": composition, "learning": learning, "syntax": syntax}
+
+
+def main() -> None:
+    for name in sys.argv[1:] or PAGES:
+        if name not in PAGES:
+            sys.exit(f"there is no page {name!r}; known: {', '.join(PAGES)}")
+        print(f"{name}: {', '.join(PAGES[name]())}")
+
+
+if __name__ == "__main__":
+    main()

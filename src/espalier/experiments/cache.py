@@ -1,0 +1,153 @@
+"""Trained runs on disk: made when an experiment first asks for them, then read by all that do."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from espalier.data.scaffold import Examples, ScaffoldConfig, scaffold_corpus
+from espalier.errors import ConfigError
+from espalier.experiments.experiment import Row
+from espalier.experiments.scaffold_models import ScaffoldModels
+from espalier.nets.lstm import LSTMShape, StackedWeights, read_tensors
+from espalier.runs import Progress, RunFolder, choose_device, on_device
+from espalier.training.scaffold import ensemble
+
+Domain = Literal["in_domain", "out_of_domain"]
+DOMAINS: tuple[Domain, ...] = ("in_domain", "out_of_domain")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Members of one scaffold length, where they stand in the ensemble, and their test sets."""
+
+    length: int
+    index: tuple[int, ...]
+    configs: tuple[ScaffoldConfig, ...]
+    tests: tuple[dict[Domain, Examples], ...]
+
+    def of(self, weights: StackedWeights) -> StackedWeights:
+        """These members' weights among all."""
+        return {name: tensor[list(self.index)] for name, tensor in weights.items()}
+
+    def examples(self, domain: Domain) -> list[Examples]:
+        """One test set a member."""
+        return [test[domain] for test in self.tests]
+
+    def label(self, values: Sequence[Row], **more: int | str) -> list[Row]:
+        """One row a member: its length, setting, rules and seed, `more`, and its own values."""
+        names = ("length", "setting", "rules", "seed")
+        return [
+            {name: getattr(config, name) for name in names} | more | value
+            for config, value in zip(self.configs, values, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class TrainedScaffolds:
+    """A trained ensemble: its measures, and its weights at the epochs that were kept."""
+
+    models: ScaffoldModels
+    folder: RunFolder
+    device: torch.device
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the ensemble's run says about itself."""
+        return self.folder.manifest() or {}
+
+    def metrics(self) -> list[Row]:
+        """One row a member and epoch: the probability of the close symbol in both domains."""
+        return self.folder.rows()
+
+    def at(self, epoch: int) -> tuple[StackedWeights, LSTMShape]:
+        """All members' weights after an epoch that was kept."""
+        if epoch not in self.models.kept:
+            raise ConfigError(
+                f"epoch {epoch} of {self.folder.path} was not kept; kept: {self.models.kept}"
+            )
+        tensors, metadata = read_tensors(self.folder.path / f"epoch-{epoch}.safetensors")
+        weights = {name: tensor.to(self.device) for name, tensor in tensors.items()}
+        return weights, LSTMShape(**json.loads(metadata["shape"]))
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Members by scaffold length; of each corpus only the test sets are kept in memory."""
+        configs = [run.corpus for run in self.models.runs()]
+        found = []
+        for length in self.models.lengths:
+            index = tuple(e for e, config in enumerate(configs) if config.length == length)
+            own = tuple(configs[e] for e in index)
+            found.append(Group(length, index, own, tuple(map(_tests, own))))
+        return found
+
+    def walk(
+        self, epochs: tuple[int, ...]
+    ) -> Iterator[tuple[int, Group, StackedWeights, LSTMShape]]:
+        """Every group after each of these epochs; a checkpoint is read once."""
+        for epoch in epochs:
+            weights, shape = self.at(epoch)
+            for group in self.groups:
+                yield epoch, group, group.of(weights), shape
+
+
+class RunCache:
+    """A folder of trained runs. What is not there is trained, what was interrupted goes on.
+
+    Rows computed once are remembered for as long as the cache lives: several figures, and both
+    papers, show the same quantities.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] = "runs",
+        *,
+        device: str = "auto",
+        progress: Progress | None = None,
+    ) -> None:
+        self.path, self.device, self.progress = Path(path), choose_device(device), progress
+        self._trained: dict[ScaffoldModels, TrainedScaffolds] = {}
+        self._rows: dict[tuple[Any, Any], list[Row]] = {}
+
+    def trained(self, models: ScaffoldModels) -> TrainedScaffolds:
+        """The ensemble of these models, trained to its end."""
+        if models not in self._trained:
+            folder = RunFolder.create(self.path / models.name)
+            if not _finished(folder, models):
+                device = str(self.device)
+                ensemble(models.runs(), out=folder.path, device=device, progress=self.progress)
+            self._trained[models] = TrainedScaffolds(models, folder, self.device)
+        return self._trained[models]
+
+    def gather(self, work: Callable[[Any, RunCache], list[Row]], items: Sequence[Any]) -> list[Row]:
+        """The rows that `work` finds for every item, in order; on CUDA several items at a time."""
+        found = on_device(lambda item: work(item, self), items, device=self.device)
+        return [row for rows in found for row in rows]
+
+    def rows(self, measure: Callable[[Any, RunCache], list[Row]], config: Any) -> list[Row]:
+        """The rows of an experiment, computed when first asked for."""
+        if (measure, config) not in self._rows:
+            self._rows[measure, config] = measure(config, self)
+        return [dict(row) for row in self._rows[measure, config]]
+
+
+def _finished(folder: RunFolder, models: ScaffoldModels) -> bool:
+    """Whether exactly these models were trained there; anything else is for training to judge."""
+    manifest = folder.manifest()
+    if manifest is None or manifest["status"] != "finished":
+        return False
+    runs = [run.to_dict() for run in models.runs()]
+    asked: Any = runs[0] if len(runs) == 1 else {"members": runs}
+    return bool(manifest["config"] == json.loads(json.dumps(asked)))
+
+
+def _tests(config: ScaffoldConfig) -> dict[Domain, Examples]:
+    corpus = scaffold_corpus(config)
+    return {"in_domain": corpus.in_domain, "out_of_domain": corpus.out_of_domain}

@@ -1,0 +1,30 @@
+"""A limit on the time that something takes, for machines that are lent by the minute."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def deadline(seconds: float | None) -> Iterator[None]:
+    """A block to which Ctrl-C is sent when the seconds are over; None is no limit.
+
+    It is heard also in a process that a shell started in the background, which ignores Ctrl-C from
+    birth.
+    """
+    if seconds is None:
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)

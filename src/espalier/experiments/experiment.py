@@ -1,0 +1,53 @@
+"""What an experiment is: settings by scale, rows, a table and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+from espalier.errors import ConfigError, nearest
+from espalier.runs import Row
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from espalier.experiments.cache import RunCache
+
+Scale = Literal["smoke", "small", "paper"]
+T = TypeVar("T")
+
+__all__ = ["Experiment", "Row", "Scale", "check_scale", "parts_of"]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of a paper.
+
+    `measure` needs torch and numpy alone, so that rows can be computed where there is little else.
+    """
+
+    summary: str
+    config: Callable[[Scale], Any]
+    measure: Callable[[Any, RunCache], list[Row]]
+    tabulate: Callable[[pandas.DataFrame], pandas.DataFrame]
+    draw: Callable[[pandas.DataFrame], Figure]
+
+
+def check_scale(scale: Any) -> Scale:
+    """The scale, if it is one."""
+    if scale not in get_args(Scale):
+        raise ConfigError(f"there is no scale {scale!r}; {nearest(scale, get_args(Scale))}")
+    found: Scale = scale
+    return found
+
+
+def parts_of(config: Any, kind: type[T] | tuple[type[T], ...]) -> list[T]:
+    """Every part of a config that is of this kind, each once."""
+    if isinstance(config, kind):
+        return [config]
+    parts: tuple[Any, ...] = config if isinstance(config, tuple) else ()
+    if is_dataclass(config):
+        parts = tuple(getattr(config, one.name) for one in fields(config))
+    return list(dict.fromkeys(found for part in parts for found in parts_of(part, kind)))

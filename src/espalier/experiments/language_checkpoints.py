@@ -1,0 +1,115 @@
+"""Checkpoints of models of a language, taken apart over its treebank, as rows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from espalier.data.branching import branching_corpus
+from espalier.data.conllu import treebank
+from espalier.data.treebank import Treebank
+from espalier.experiments.cache import RunCache
+from espalier.experiments.languages import Language
+from espalier.nets.lstm import (
+    LanguageModel,
+    checkpoints,
+    english_model,
+    initialise,
+    load_language_model,
+)
+from espalier.runs import RunFolder
+from espalier.syntax.pairs import pairs_of
+from espalier.syntax.reading import describe_words
+from espalier.syntax.scores import pair_scores
+from espalier.syntax.summary import Row, baseline_rows, summarise
+from espalier.training.text import TextRun, train_text
+
+Which = Literal["last", "ends", "all"]
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """A language's models at the end of training, at both ends, or at every checkpoint."""
+
+    language: Language
+    which: Which = "last"
+
+
+def syntax_rows(of: Checkpoints, cache: RunCache) -> list[Row]:
+    """`summarise` of every checkpoint with its `seed` and `epoch`; baselines have -1 for both."""
+    bank = read_bank(of.language)
+    pairs = pairs_of(bank)
+    rows: list[Row] = [{"seed": -1, "epoch": -1.0} | row for row in baseline_rows(bank)]
+    for seed, epoch, model in _models(of, cache):
+        words = describe_words(model, bank)
+        scores = pair_scores(model.to(cache.device), bank)
+        rows += [{"seed": seed, "epoch": epoch} | row for row in summarise(pairs, scores, words)]
+    return rows
+
+
+def table_of(rows: list[Row], table: str) -> list[Row]:
+    """The rows of one table, with its own columns alone."""
+    own = [row for row in rows if row["table"] == table]
+    return [{name: value for name, value in row.items() if name != "table"} for row in own]
+
+
+def read_bank(language: Language) -> Treebank:
+    """The sentences that are read."""
+    if language.made is not None:
+        return branching_corpus(language.made).bank
+    source, count = language.bank.source, language.bank.sentences
+    bank = treebank(source, name=source)
+    return bank if count is None else bank.sample(count)
+
+
+def digest(language: Language, cache: RunCache) -> str:
+    """SHA-256 over the treebank and what every model was trained on."""
+    whole = hashlib.sha256(read_bank(language).digest.encode())
+    for seed in range(language.seeds):
+        if language.run is not None:
+            manifest = _trained(language, seed, cache).manifest() or {}
+            whole.update(manifest["data"]["sha256"].encode())
+    return whole.hexdigest()
+
+
+def _models(of: Checkpoints, cache: RunCache) -> Iterator[tuple[int, float, LanguageModel]]:
+    """Seed, epoch and model of every moment; before training, the packaged model is at epoch 0."""
+    language = of.language
+    if language.run is None:
+        model = english_model()
+        if of.which != "last":
+            yield 0, 0.0, initialise(english_model(), seed=0)
+        yield 0, 1.0, model
+        return
+    for seed in range(language.seeds):
+        folder = _trained(language, seed, cache)
+        files, last = checkpoints(folder.path), folder.rows()[-1]
+        per_epoch = float(last["step"]) / float(last["epoch"])
+        chosen = {"last": files[-1:], "ends": [files[0], files[-1]], "all": files}[of.which]
+        for file in chosen:
+            kind, _, number = file.stem.partition("-")
+            epoch = int(number) / (per_epoch if kind == "step" else 1)
+            yield seed, epoch, load_language_model(file)
+
+
+def _trained(language: Language, seed: int, cache: RunCache) -> RunFolder:
+    """The run of one seed, trained to its end."""
+    folder = RunFolder.create(cache.path / language.folder / f"seed-{seed}")
+    run, manifest = _run_of(language, seed, cache), folder.manifest()
+    if manifest is None or manifest["status"] != "finished":
+        train_text(run, out=folder.path, device=str(cache.device), progress=cache.progress)
+    return folder
+
+
+def _run_of(language: Language, seed: int, cache: RunCache) -> TextRun:
+    assert language.run is not None
+    run = replace(language.run, seed=seed)
+    if language.made is None:
+        return run
+    place = cache.path / language.folder
+    text = place / "text.txt"
+    if not text.exists():
+        branching_corpus(language.made).save(place)
+    return replace(run, data=str(text))

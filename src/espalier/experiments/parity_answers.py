@@ -1,0 +1,195 @@
+"""Answers to bit strings, counted by length and by number of ones.
+
+A row is a cell: a kind of model, a seed, a length and a number of ones; how many strings there
+were, how many were answered rightly, and how many with 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from espalier import zoo
+from espalier.compiler import CompiledModel, compile_program
+from espalier.data.parity import ParityConfig, ParitySet, parity_set
+from espalier.experiments.cache import RunCache
+from espalier.experiments.experiment import Row
+from espalier.experiments.intervals import summarise
+from espalier.experiments.parity_models import ProgramName, Read, Traced, folder_of, name_of
+from espalier.learnability.minimal import minimal
+from espalier.learnability.readable import train_readable
+from espalier.learnability.supervision import train_on_traces
+from espalier.nets.lstm import read_tensors
+from espalier.training.parity import ParityRun, in_precision, predict, train_parity
+
+if TYPE_CHECKING:
+    import pandas
+
+    from espalier.zoo import Entry
+
+SPARE_LAYERS = 8  # beyond those that the longest string takes, for models that do not halt
+
+
+def entry_of(traced: Traced | Read) -> Entry:
+    """The program, large enough for the test strings."""
+    longest = traced.test.longest
+    match traced.program:
+        case "sequential-relative":
+            return zoo.load("parity-sequential-relative")
+        case "sequential-absolute":
+            return zoo.load("parity-sequential-absolute", positions=longest)
+        case "sum-modulo":
+            return zoo.load("parity-sum-modulo", buckets=longest + 1)
+
+
+def strings_for(program: ProgramName, config: ParityConfig) -> ParitySet:
+    """The strings of a config; the program without START cannot read the empty one."""
+    return parity_set(replace(config, shortest=1) if program == "sequential-absolute" else config)
+
+
+def compiled_cells(traced: Traced) -> list[Row]:
+    """Of the compiled program, and of its minimal version for the training strings."""
+    entry, test = entry_of(traced), strings_for(traced.program, traced.test)
+    inputs = training_inputs(traced, entry)
+    small = minimal(entry.program, inputs, max_layers=entry.max_layers)
+    programs = {"original": entry.program, "minimal": small}
+    rows: list[Row] = []
+    for version, program in programs.items():
+        answers = ask(compile_program(program), entry, test)
+        rows += cells(test, answers, _labels(traced, version, 0))
+    return rows
+
+
+def traced_cells(traced: Traced, cache: RunCache) -> list[Row]:
+    """Of the Transformers whose MLPs were trained on traces."""
+    entry, test = entry_of(traced), strings_for(traced.program, traced.test)
+    found = train_on_traces(
+        entry.program,
+        training_inputs(traced, entry),
+        settings=traced.settings,
+        seeds=range(traced.seeds),
+        max_layers=entry.max_layers,
+        out=cache.path / name_of(traced),
+        device=str(cache.device),
+        progress=cache.progress,
+    )
+    rows: list[Row] = []
+    for seed, model in enumerate(found.models):
+        answers = ask(model.to(cache.device), entry, test)
+        rows += cells(test, answers, _labels(traced, "traces", seed))
+    return rows
+
+
+def read_cells(read: Read, cache: RunCache) -> list[Row]:
+    """Of the Transformers from which a program's variables are read."""
+    entry, test = entry_of(read), strings_for(read.program, read.test)
+    found = train_readable(
+        entry.program,
+        training_inputs(read, entry),
+        settings=read.settings,
+        seeds=range(read.seeds),
+        max_layers=entry.max_layers,
+        out=cache.path / name_of(read),
+        device=str(cache.device),
+        progress=cache.progress,
+    )
+    inputs = [entry.encode(string) for string in test.strings()]
+    rows: list[Row] = []
+    for seed, runs in enumerate(found.run_many(inputs, max_layers=_most_layers(entry, test))):
+        answers = np.asarray([run.outputs[-1] for run in runs])
+        rows += cells(test, answers, _labels(read, "readable", seed))
+    return rows
+
+
+def transformer_cells(run: ParityRun, cache: RunCache) -> list[Row]:
+    """Of the Transformers trained end to end."""
+    train_parity(
+        run, out=cache.path / name_of(run), device=str(cache.device), progress=cache.progress
+    )
+    file = folder_of(run, cache).path / f"epoch-{run.recipe.measures}.safetensors"
+    tensors = {name: tensor.to(cache.device) for name, tensor in read_tensors(file)[0].items()}
+    test = parity_set(run.test)
+    shape = run.shape
+    labels: Row = {
+        "layers": shape.layers,
+        "sharing": "yes" if shape.shared else "no",
+        "positions": shape.positions,
+        "trained_to": run.train.longest,
+    }
+    rows: list[Row] = []
+    for seed, answers in enumerate(predict(in_precision(tensors, run.recipe), shape, test)):
+        rows += cells(test, answers, labels | {"seed": seed})
+    return rows
+
+
+def _labels(traced: Traced | Read, version: str, seed: int) -> Row:
+    longest = traced.train.longest
+    return {"program": traced.program, "version": version, "seed": seed, "trained_to": longest}
+
+
+def training_inputs(traced: Traced | Read, entry: Entry) -> list[list[int]]:
+    """The training strings as a program reads them, each once."""
+    strings = set(strings_for(traced.program, traced.train).strings())
+    return [entry.encode(string) for string in sorted(strings)]
+
+
+def ask(model: CompiledModel, entry: Entry, test: ParitySet) -> np.ndarray:
+    """What the model's last position says of each string, when it halts or has no layers left."""
+    inputs = [entry.encode(string) for string in test.strings()]
+    runs = model.run_many(inputs, max_layers=_most_layers(entry, test))
+    return np.asarray([run.outputs[-1] for run in runs])
+
+
+def _most_layers(entry: Entry, test: ParitySet) -> int:
+    return entry.max_layers or int(test.lengths.max()) + SPARE_LAYERS
+
+
+def cells(test: ParitySet, answers: np.ndarray, labels: Row) -> list[Row]:
+    """One row for each length and number of ones that there are strings of."""
+    places = np.stack([test.lengths, test.ones], 1)
+    distinct, which = np.unique(places, axis=0, return_inverse=True)
+    counts = [
+        np.bincount(which.ravel(), weights=weights, minlength=len(distinct)).astype(int).tolist()
+        for weights in (np.ones(len(test)), answers == test.parities, answers == 1)
+    ]
+    return [
+        labels | {"length": length, "ones": ones, "strings": n, "right": right, "odd": odd}
+        for (length, ones), n, right, odd in zip(distinct.tolist(), *counts, strict=True)
+    ]
+
+
+def shares_by(rows: pandas.DataFrame, by: Sequence[str], *, of: str = "right") -> pandas.DataFrame:
+    """The share of `of` among the strings of each group, with intervals over seeds."""
+    summed = rows.groupby([*by, "seed"], as_index=False)[[of, "strings"]].sum()
+    summed["share"] = summed[of] / summed["strings"]
+    return summarise(summed, "share", by=by)
+
+
+def both_ways(rows: pandas.DataFrame, by: Sequence[str], *, of: str = "right") -> pandas.DataFrame:
+    """The shares by length and by number of ones, one below the other: `axis` and `x`."""
+    import pandas as pd
+
+    parts = []
+    for axis, label in (("length", "length"), ("ones", "number of ones")):
+        part = shares_by(rows, [*by, axis], of=of).rename(columns={axis: "x"})
+        parts.append(part.assign(axis=label))
+    return pd.concat(parts, ignore_index=True)
+
+
+def slices(rows: pandas.DataFrame, by: Sequence[str]) -> pandas.DataFrame:
+    """Tables 2 and 3: shares for short strings, for longer ones, and for many ones."""
+    short = int(rows["trained_to"].iloc[0])
+    kinds = {
+        f"length <= {short}": rows["length"] <= short,
+        f"length > {short}": rows["length"] > short,
+        f"ones > {short}": rows["ones"] > short,
+    }
+    table = None
+    for name, some in kinds.items():
+        part = shares_by(rows[some], by)[[*by, "mean"]].rename(columns={"mean": name})
+        table = part if table is None else table.merge(part, on=list(by))
+    assert table is not None
+    return table

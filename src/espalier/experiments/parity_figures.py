@@ -1,0 +1,340 @@
+"""ALTA's parity experiments: MLPs trained on traces, and Transformers trained end to end.
+
+Figure 4: what a program's minimal version does, its MLP does when trained on traces. Figure 5:
+Transformers trained end to end behave like Sum + Modulo trained on traces. Figures 9 to 11 and
+Table 3 show all of those Transformers. `alta-readable` is what C.1 leaves to future work: nothing
+is compiled, and all weights are learnt from traces that need only be linearly readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from espalier.experiments.cache import RunCache
+from espalier.experiments.experiment import Experiment, Row, Scale
+from espalier.experiments.parity_answers import (
+    both_ways,
+    compiled_cells,
+    read_cells,
+    shares_by,
+    slices,
+    traced_cells,
+    transformer_cells,
+)
+from espalier.experiments.parity_models import Read, Traced, end_to_end, readable, traced
+from espalier.training.parity import ParityRun
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+PROGRAMS = {
+    "sequential-relative": "Sequential (Relative)",
+    "sequential-absolute": "Sequential (Absolute)",
+    "sum-modulo": "Sum + Modulo",
+}
+SHARING = {"no": "end to end", "yes": "end to end, shared weights"}
+SUPERVISIONS = {
+    "sequential-relative": "Sequential\n(Relative)",
+    "sequential-absolute": "Sequential\n(Absolute)",
+    "sum-modulo": "Sum +\nModulo",
+    "end to end": "end to end\n(own)",
+    "end to end, shared weights": "end to end\n(shared)",
+}
+KINDS = ["layers", "sharing", "positions"]
+ACCURACY = (-0.02, 1.05)
+Looks = Mapping[Any, tuple[str, ...]]  # colour, dash, marker and name by value
+BLACK, BLUE, RED = ("#1b1f27", "-", "o"), ("#1f6fb4", "--", "s"), ("#d02f2f", ":", "^")
+
+
+@dataclass(frozen=True)
+class OnTraces:
+    """The programs, with what is trained on their traces."""
+
+    traced: tuple[Traced, ...]
+
+    @classmethod
+    def at(cls, scale: Scale) -> OnTraces:
+        """The preset of a scale."""
+        return cls(traced(scale))
+
+
+@dataclass(frozen=True)
+class Readable:
+    """The programs, and the Transformers that go through their traces."""
+
+    read: tuple[Read, ...]
+
+    @classmethod
+    def at(cls, scale: Scale) -> Readable:
+        """The preset of a scale."""
+        return cls(readable(scale))
+
+
+@dataclass(frozen=True)
+class EndToEnd:
+    """The Transformers of Table 3."""
+
+    runs: tuple[ParityRun, ...]
+
+    @classmethod
+    def at(cls, scale: Scale) -> EndToEnd:
+        """The preset of a scale."""
+        return cls(end_to_end(scale))
+
+
+@dataclass(frozen=True)
+class BothWays:
+    """What is trained on traces, and the shallower Transformers with relative positions."""
+
+    traced: tuple[Traced, ...]
+    runs: tuple[ParityRun, ...]
+
+    @classmethod
+    def at(cls, scale: Scale) -> BothWays:
+        """The preset of a scale."""
+        relative = [run for run in end_to_end(scale) if run.shape.positions == "relative"]
+        fewest = min(run.shape.layers for run in relative)
+        shallow = tuple(run for run in relative if run.shape.layers == fewest)
+        return cls(traced(scale), shallow)
+
+
+# Rows: answers by kind of model, seed, length and number of ones.
+
+
+def on_traces(config: OnTraces, cache: RunCache) -> list[Row]:
+    """Of Transformers whose MLPs were trained on traces."""
+    return cache.gather(traced_cells, config.traced)
+
+
+def all_versions(config: OnTraces, cache: RunCache) -> list[Row]:
+    """The same, the compiled programs, and their minimal versions for the training strings."""
+    return cache.gather(versions_of, config.traced)
+
+
+def versions_of(one: Traced, cache: RunCache) -> list[Row]:
+    """Of one program: compiled, minimal and trained."""
+    return compiled_cells(one) + traced_cells(one, cache)
+
+
+def readable_cells(config: Readable, cache: RunCache) -> list[Row]:
+    """Of Transformers that learnt everything from traces."""
+    return cache.gather(read_cells, config.read)
+
+
+def from_examples(config: EndToEnd, cache: RunCache) -> list[Row]:
+    """Of Transformers trained end to end."""
+    return cache.gather(transformer_cells, config.runs)
+
+
+def both_supervisions(config: BothWays, cache: RunCache) -> list[Row]:
+    """Of both, under one heading."""
+    traces = cache.gather(traced_cells, config.traced)
+    return beside(traces, cache.gather(transformer_cells, config.runs))
+
+
+def beside(traces: Iterable[Row], examples: Iterable[Row]) -> list[Row]:
+    """Rows of Table 2 and of Table 3's shallower Transformers, by `supervision`."""
+    names = ("supervision", "seed", "trained_to", "length", "ones", "strings", "right", "odd")
+    rows = [row | {"supervision": row["program"]} for row in traces]
+    rows += [row | {"supervision": SHARING[str(row["sharing"])]} for row in examples]
+    return [{name: row[name] for name in names} for row in rows]
+
+
+# Tables and pictures.
+
+
+def draw_curves(table: pandas.DataFrame, looks: Looks, **facets: Any) -> Figure:
+    """Shares as curves, one for each value of `line` that has a look."""
+    from espalier.show.figures import Facets, Look, draw_bands
+
+    styles = {value: Look(*look) for value, look in looks.items()}
+    return draw_bands(table, Facets(looks=styles, **({"limits": ACCURACY} | facets)))
+
+
+def draw_versions(rows: pandas.DataFrame) -> Figure:
+    """A row a program; accuracy by length and by number of ones."""
+    looks = {
+        "original": ("#8a8f99", "-", "o", "compiled"),
+        "minimal": (*BLUE, "minimal version"),
+        "traces": (*RED, "trained on traces"),
+    }
+    return draw_curves(
+        both_ways(rows, ["program", "version"]),
+        looks,
+        x="x",
+        line="version",
+        across="axis",
+        down="program",
+        titles="by {}",
+        sides={name: f"accuracy\n{title}" for name, title in PROGRAMS.items()},
+    )
+
+
+def draw_programs(rows: pandas.DataFrame) -> Figure:
+    """All programs in one panel, by length and by number of ones."""
+    styles = zip(PROGRAMS.items(), (BLACK, BLUE, RED), strict=True)
+    return draw_curves(
+        both_ways(rows, ["program"]),
+        {name: (*style, title) for (name, title), style in styles},
+        x="x",
+        line="program",
+        across="axis",
+        titles="by {}",
+        side="accuracy",
+    )
+
+
+def tabulate_supervisions(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Shares of right answers by supervision; lengths of training differ at the small scale."""
+    import pandas as pd
+
+    tables = [slices(some, ["supervision"]) for _, some in rows.groupby("trained_to")]
+    for table in tables:
+        table.columns = ["supervision", "short", "long", "many ones"]
+    return pd.concat(tables, ignore_index=True)
+
+
+def draw_supervisions(rows: pandas.DataFrame) -> Figure:
+    """By length and by number of ones; a row a kind of supervision, since most curves swing."""
+    table = both_ways(rows, ["supervision"])
+    ends = table["supervision"].isin(SHARING.values())
+    return draw_curves(
+        table.assign(**{"from": ends.map({True: "examples", False: "traces"})}),
+        {
+            "traces": ("#d02f2f", "-", "^", "MLP trained on traces"),
+            "examples": (*BLACK, "Transformer trained end to end"),
+        },
+        x="x",
+        line="from",
+        across="axis",
+        down="supervision",
+        titles="accuracy by {}",
+        sides=SUPERVISIONS,
+        limits=(-0.05, 1.08),
+        height=1.15,
+    )
+
+
+def draw_transformers(rows: pandas.DataFrame) -> Figure:
+    """By length and by number of ones; a row of panels for each kind of positions."""
+    plural = rows["layers"].eq(1).map({True: " layer", False: " layers"})
+    depths = rows["layers"].astype(str) + plural
+    named = rows.assign(model=depths + rows["sharing"].map({"yes": ", shared", "no": ""}))
+    models = named.sort_values(["layers", "sharing"])["model"].unique()
+    styles = (BLACK, BLUE, RED, ("#2f8f4e", "-.", "D"))
+    return draw_curves(
+        both_ways(named, ["model", "positions"]),
+        dict(zip(models, styles, strict=False)),
+        x="x",
+        line="model",
+        across="axis",
+        down="positions",
+        titles="by {}",
+        sides={kind: f"accuracy\n{kind} positions" for kind in ("relative", "absolute")},
+    )
+
+
+def by_length(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Shares by kind of Transformer and length."""
+    return shares_by(rows, [*KINDS, "length"])
+
+
+def draw_by_length(rows: pandas.DataFrame) -> Figure:
+    """Relative positions beside absolute ones, a row a depth."""
+    depths = sorted(rows["layers"].unique())
+    return draw_curves(
+        by_length(rows),
+        {"no": (*BLACK, "own weights"), "yes": ("#d02f2f", "--", "^", "shared weights")},
+        x="length",
+        line="sharing",
+        across="positions",
+        down="layers",
+        x_label="length",
+        titles="{} positions",
+        sides={layers: f"accuracy\n{layers} layers" for layers in depths},
+    )
+
+
+def by_ones(rows: pandas.DataFrame, *, of: str) -> pandas.DataFrame:
+    """Shares of `of` by number of ones, relative positions."""
+    relative = rows[rows["positions"] == "relative"]
+    return shares_by(relative, ["layers", "sharing", "ones"], of=of)
+
+
+def draw_by_ones(rows: pandas.DataFrame, *, of: str, side: str) -> Figure:
+    """A panel a Transformer: curves that swing between 0 and 1 cannot share one."""
+    return draw_curves(
+        by_ones(rows, of=of).assign(positions="relative"),
+        {"relative": (*BLACK, "relative positions")},
+        x="ones",
+        line="positions",
+        across="layers",
+        down="sharing",
+        x_label="number of ones",
+        titles="{} layers",
+        sides={"no": f"{side}\nown weights", "yes": f"{side}\nshared weights"},
+    )
+
+
+EXPERIMENTS = {
+    "alta-figure-4": Experiment(
+        "parity by length and ones: programs, minimal versions, trained on traces",
+        OnTraces.at,
+        all_versions,
+        partial(slices, by=["program", "version"]),
+        draw_versions,
+    ),
+    "alta-figure-5": Experiment(
+        "parity by length and ones: trained on traces and end to end",
+        BothWays.at,
+        both_supervisions,
+        tabulate_supervisions,
+        draw_supervisions,
+    ),
+    "alta-readable": Experiment(
+        "parity, all weights trained on traces that need only be linearly readable",
+        Readable.at,
+        readable_cells,
+        partial(slices, by=["program"]),
+        draw_programs,
+    ),
+    "alta-table-2": Experiment(
+        "parity beyond training's lengths, MLPs trained on traces",
+        OnTraces.at,
+        on_traces,
+        partial(slices, by=["program"]),
+        draw_programs,
+    ),
+    "alta-table-3": Experiment(
+        "parity beyond training's lengths, Transformers trained end to end",
+        EndToEnd.at,
+        from_examples,
+        partial(slices, by=KINDS),
+        draw_transformers,
+    ),
+    "alta-figure-9": Experiment(
+        "parity by length, trained end to end",
+        EndToEnd.at,
+        from_examples,
+        by_length,
+        draw_by_length,
+    ),
+    "alta-figure-10": Experiment(
+        "parity by number of ones, trained end to end, relative positions",
+        EndToEnd.at,
+        from_examples,
+        partial(by_ones, of="right"),
+        partial(draw_by_ones, of="right", side="accuracy"),
+    ),
+    "alta-figure-11": Experiment(
+        "average prediction by number of ones, trained end to end",
+        EndToEnd.at,
+        from_examples,
+        partial(by_ones, of="odd"),
+        partial(draw_by_ones, of="odd", side="share answering 1"),
+    ),
+}

@@ -1,0 +1,37 @@
+"""Every experiment by its name."""
+
+from __future__ import annotations
+
+from espalier.errors import ConfigError, nearest
+from espalier.experiments import (
+    parity_figures,
+    scaffold_claims,
+    scaffold_figures,
+    scan_figures,
+    syntax_figures,
+)
+from espalier.experiments.experiment import Experiment
+
+EXPERIMENTS: dict[str, Experiment] = {
+    **syntax_figures.EXPERIMENTS,
+    **scaffold_figures.EXPERIMENTS,
+    **scaffold_claims.EXPERIMENTS,
+    **parity_figures.EXPERIMENTS,
+    **scan_figures.EXPERIMENTS,
+}
+
+
+def names() -> dict[str, str]:
+    """Every experiment's name and what it shows.
+
+    >>> names()["bottom-up-figure-12"]
+    'gradient magnitudes along the scaffold'
+    """
+    return {name: one.summary for name, one in sorted(EXPERIMENTS.items())}
+
+
+def find(name: str) -> Experiment:
+    """The experiment called `name`."""
+    if not isinstance(name, str) or name not in EXPERIMENTS:
+        raise ConfigError(f"there is no experiment {name!r}; {nearest(name, EXPERIMENTS)}")
+    return EXPERIMENTS[name]

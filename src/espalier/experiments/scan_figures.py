@@ -1,0 +1,120 @@
+"""ALTA, Table 6 and Figure 18: SCAN's splits by number of layers, trained end to end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from espalier.experiments.cache import RunCache
+from espalier.experiments.experiment import Experiment, Row, Scale
+from espalier.experiments.intervals import summarise
+from espalier.experiments.parity_models import name_of, translators
+from espalier.training.translation import ScanRun, train_scan
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+_KINDS = ["split", "sharing", "positions"]
+
+
+@dataclass(frozen=True)
+class Translators:
+    """The Transformers."""
+
+    runs: tuple[ScanRun, ...]
+
+    @classmethod
+    def at(cls, scale: Scale) -> Translators:
+        """The preset of a scale."""
+        return cls(translators(scale))
+
+    @classmethod
+    def shared_relative(cls, scale: Scale) -> Translators:
+        """Those with shared weights and relative positions."""
+        runs = translators(scale)
+        kept = [run for run in runs if run.shape.shared and run.shape.positions == "relative"]
+        return cls(tuple(kept))
+
+
+def measure(config: Translators, cache: RunCache) -> list[Row]:
+    """One row a kind of Transformer, split, seed and measure during training."""
+    return cache.gather(translator_rows, config.runs)
+
+
+def translator_rows(run: ScanRun, cache: RunCache) -> list[Row]:
+    """The measures of one run, with its depth, sharing and positions."""
+    device, out = str(cache.device), cache.path / name_of(run)
+    found = train_scan(run, out=out, device=device, progress=cache.progress)
+    labels: Row = {
+        "layers": run.shape.layers,
+        "sharing": "yes" if run.shape.shared else "no",
+        "positions": run.shape.positions,
+    }
+    kept = ("split", "seed", "step", "train_loss", "train_accuracy", "accuracy", "told_end")
+    # A run that was begun by an earlier version has rows without the last, or with None.
+    return [
+        labels | {name: row[name] for name in kept if row.get(name) is not None} for row in found
+    ]
+
+
+def at_the_end(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """The rows of every Transformer's own last step."""
+    return rows[rows["step"] == rows.groupby([*_KINDS, "layers"])["step"].transform("max")]
+
+
+def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Test accuracy at the end of training; depths that were not trained have no row.
+
+    `training` is of training's commands, `told_end` of the test's if END comes when it should.
+    """
+    last = at_the_end(rows)
+    by = [*_KINDS, "layers"]
+    others = [name for name in ("train_accuracy", "told_end") if name in last]
+    means = last.groupby(by)[others].mean().rename(columns={"train_accuracy": "training"})
+    return summarise(last, "accuracy", by=by).join(means, on=by)
+
+
+def draw_depths(rows: pandas.DataFrame) -> Figure:
+    """Test accuracy at the end: a panel a split, a row for each kind of positions."""
+    from espalier.show.figures import Facets, Look, draw_bands
+
+    last = at_the_end(rows)
+    table = summarise(last, "accuracy", by=[*_KINDS, "layers"])
+    facets = Facets(
+        x="layers",
+        line="sharing",
+        across="split",
+        down="positions",
+        x_label="encoder layers, and as many decoder layers",
+        sides={kind: f"test accuracy\n{kind} positions" for kind in ("relative", "absolute")},
+        looks={
+            "yes": Look("#1b1f27", "-", "o", "shared weights"),
+            "no": Look("#d02f2f", "--", "s", "own weights"),
+        },
+        limits=(-0.02, max(0.25, 1.05 * float(table["high"].max()))),
+    )
+    figure = draw_bands(table, facets)
+    for panel in figure.axes:  # depths double
+        panel.set_xscale("log", base=2)
+        panel.set_xticks(sorted(table["layers"].unique()), labels=None, minor=False)
+        panel.xaxis.set_major_formatter("{x:.0f}")
+    return figure
+
+
+EXPERIMENTS = {
+    "alta-table-6": Experiment(
+        "SCAN's splits by number of layers, trained end to end",
+        Translators.at,
+        measure,
+        tabulate,
+        draw_depths,
+    ),
+    "alta-figure-18": Experiment(
+        "SCAN's splits by number of layers, shared weights, relative positions",
+        Translators.shared_relative,
+        measure,
+        tabulate,
+        draw_depths,
+    ),
+}
