@@ -2,6 +2,8 @@ from types import SimpleNamespace
 
 import pytest
 
+import espalier as es
+from espalier.commands.targets import load_target
 from espalier.errors import (
     CompileError,
     EspalierError,
@@ -10,6 +12,7 @@ from espalier.errors import (
     UndefinedError,
     check_whole,
     is_number,
+    listed,
     nearest,
 )
 
@@ -65,3 +68,22 @@ def test_what_is_not_a_name_has_known_names_all_the_same(name):
 
 def test_nothing_may_be_known():
     assert nearest("a", []).endswith("none")
+
+
+def test_a_finding_is_said_before_what_is_known():
+    with pytest.raises(es.ProgramError, match="'b', which is not a variable; known: 'a'"):
+        es.program_spec(variables={"a": es.language.var(2)}, output_name="b", input_range=2)
+    assert nearest("x", []) == "there is none to choose from"
+    assert listed(map(str, range(50))).endswith("39, … (10 more)")
+
+
+def test_the_line_of_a_fault_in_a_file_is_said(tmp_path):
+    for text, line in (("x = 1\ny = x / 0\n", 2), ("x = 1\n\nx +\n", 3)):
+        file = tmp_path / "bad.py"
+        file.write_text(text)
+        with pytest.raises(es.ProgramError, match=rf"bad\.py, line {line} cannot be run"):
+            load_target(f"{file}:x")
+    built = "es.program_spec(variables={}, output_name='b', input_range=2)"
+    file.write_text(f"import espalier as es\n\n{built}\n")
+    with pytest.raises(es.ProgramError, match=r"bad\.py, line 3: "):
+        load_target(f"{file}:x")

@@ -61,8 +61,25 @@ def is_number(value: object) -> bool:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """The tail of an error about an unknown name: the closest known one, and all of them."""
+    """The tail of an error about an unknown name: the closest known one, and all or many of them.
+
+    >>> nearest("adition", ["addition", "dyck"])
+    "did you mean 'addition'? known: 'addition', 'dyck'"
+    """
     known = sorted(known)
+    if not known:
+        return "there is none to choose from"
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}known: {', '.join(map(repr, known)) if known else 'none'}"
+    return f"{hint}known: {listed(map(repr, known))}"
+
+
+def listed(words: Iterable[str], *, most: int = 40) -> str:
+    """The words, or as many as fit a message and how many more there are.
+
+    >>> listed("abcde", most=3)
+    'a, b, c, … (2 more)'
+    """
+    words = list(words)
+    more = [f"… ({len(words) - most} more)"] if len(words) > most else []
+    return ", ".join(words[:most] + more)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import random
 import re
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -52,10 +53,12 @@ def _from_file(path: Path, name: str) -> Entry:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except EspalierError:
-        raise
+    except EspalierError as error:
+        raise type(error)(f"{_fault(error, path)}: {error}") from error
     except Exception as error:
-        raise ProgramError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+        raise ProgramError(
+            f"{_fault(error, path)} cannot be run: {type(error).__name__}: {error}"
+        ) from error
     found = getattr(module, name, None)
     if isinstance(found, Entry):
         return found
@@ -63,6 +66,15 @@ def _from_file(path: Path, name: str) -> Entry:
         known = [key for key, value in vars(module).items() if isinstance(value, Program | Entry)]
         raise ProgramError(f"{path} has no program {name!r}; {nearest(name, known)}")
     return entry_of(found, f"{path}:{name}")
+
+
+def _fault(error: Exception, path: Path) -> str:
+    """The file and the line of it that an error came from."""
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return f"{path}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame.lineno for frame in frames if Path(frame.filename) == path]
+    return f"{path}, line {own[-1]}" if own else str(path)
 
 
 def entry_of(program: Program, name: str) -> Entry:

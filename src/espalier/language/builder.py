@@ -101,7 +101,10 @@ class RuleBuilder:
 
     def _known(self, verb: str, name: str) -> None:
         if not isinstance(name, str) or name not in self._variables:
-            raise ProgramError(f"RuleBuilder {verb} {name!r}, {nearest(name, self._variables)}")
+            raise ProgramError(
+                f"RuleBuilder {verb} {name!r}, which is not a variable; "
+                f"{nearest(name, self._variables)}"
+            )
 
 
 class _Loop:

@@ -128,7 +128,8 @@ class Program:
         if isinstance(token, str) and self.vocabulary is not None:
             if token not in self._token_ids:
                 raise ProgramError(
-                    f"position {place} holds {token!r}, {nearest(token, self.vocabulary)}"
+                    f"position {place} holds {token!r}, which is not in the vocabulary; "
+                    f"{nearest(token, self.vocabulary)}"
                 )
             return self._token_ids[token]
         number = as_integer(token, f"the token at position {place}")

@@ -71,7 +71,9 @@ def check_output(
             "layer; copy it into a variable"
         )
     if name not in variables:
-        raise ProgramError(f"output_name is {name!r}, {nearest(name, variables)}")
+        raise ProgramError(
+            f"output_name is {name!r}, which is not a variable; {nearest(name, variables)}"
+        )
     if not isinstance(variables[name], Categorical):
         raise ProgramError(f"output_name is {name!r} ({variables[name]}); an output is categorical")
 
@@ -89,7 +91,8 @@ def check_halt(halt: object, variables: Mapping[str, Variable], heads: Mapping[s
         )
     if halt.variable not in variables:
         raise ProgramError(
-            f"halt_spec waits for {halt.variable!r}, {nearest(halt.variable, variables)}"
+            f"halt_spec waits for {halt.variable!r}, which is not a variable; "
+            f"{nearest(halt.variable, variables)}"
         )
     spec = variables[halt.variable]
     if not isinstance(spec, Categorical):
@@ -178,7 +181,9 @@ def check_rule(rule: Rule, specs: Mapping[str, Variable], heads: frozenset[str])
             repeated = min(name for name in names if names.count(name) > 1)
             raise ProgramError(f"{repeated!r} stands in the antecedent more than once")
         if rule.output not in specs:
-            raise ProgramError(f"writes {rule.output!r}, {nearest(rule.output, specs)}")
+            raise ProgramError(
+                f"writes {rule.output!r}, which is not a variable; {nearest(rule.output, specs)}"
+            )
         if (rule.output in heads) != (rule.new is None):
             raise ProgramError("only the output of a head can be set to null, and to nothing else")
         if rule.new is None and len(atoms) > 1:
@@ -215,7 +220,9 @@ def _is_plain(rule: Rule, specs: Mapping[str, Variable], heads: frozenset[str]) 
 
 def _check_atom(atom: Atom, specs: Mapping[str, Variable]) -> Atom:
     if not isinstance(atom.variable, str) or atom.variable not in specs:
-        raise ProgramError(f"reads {atom.variable!r}, {nearest(atom.variable, specs)}")
+        raise ProgramError(
+            f"reads {atom.variable!r}, which is not a variable; {nearest(atom.variable, specs)}"
+        )
     spec = specs[atom.variable]
     if not isinstance(atom.values, tuple):
         raise ProgramError(f"{atom.variable!r} allows a tuple of values; found {atom.values!r}")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from espalier.errors import ProgramError
+from espalier.errors import ProgramError, listed
 
 Value = int | float | frozenset[int]
 InitFunction = Callable[[int], object]
@@ -184,9 +184,8 @@ class SetValued:
         """`value` as one of the declared sets; ProgramError otherwise."""
         found = as_set(value)
         if found not in self._codes:
-            shown = ", ".join(show_value(declared) for declared in self.values[:8])
-            more = ", ..." if len(self.values) > 8 else ""
-            raise ProgramError(f"{show_value(found)} is not a declared set: {shown}{more}")
+            shown = listed(map(show_value, self.values), most=8)
+            raise ProgramError(f"{show_value(found)} is not a declared set: {shown}")
         return found
 
     check_initial = check

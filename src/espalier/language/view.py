@@ -32,7 +32,9 @@ class View(MutableMapping[str, Value]):
         if name in self._seen:
             return self._seen[name]
         if name not in self._variables:
-            self._fail(f"ffn_fn reads {name!r}, {nearest(name, self._variables)}")
+            self._fail(
+                f"ffn_fn reads {name!r}, which is not a variable; {nearest(name, self._variables)}"
+            )
         values = self._variables[name].values
         if self._replayed < len(self.path):
             expected, code = self.path[self._replayed]
@@ -50,7 +52,9 @@ class View(MutableMapping[str, Value]):
 
     def __setitem__(self, name: str, value: object) -> None:
         if name not in self._variables:
-            self._fail(f"ffn_fn writes {name!r}, {nearest(name, self._variables)}")
+            self._fail(
+                f"ffn_fn writes {name!r}, which is not a variable; {nearest(name, self._variables)}"
+            )
         if name in self._read_only:
             self._fail(
                 f"ffn_fn writes {name!r}, the output of a head, which is null at the end of every "

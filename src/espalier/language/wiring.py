@@ -55,7 +55,10 @@ def _check_reads(
                 "starts; copy it into a variable, which can be read in the next layer"
             )
         if read is not None and read not in variables:
-            raise ProgramError(f"head {name!r} {verb} {read!r}, {nearest(read, variables)}")
+            raise ProgramError(
+                f"head {name!r} {verb} {read!r}, which is not a variable; "
+                f"{nearest(read, variables)}"
+            )
 
 
 def _output_of(name: str, head: Head, value: Variable) -> Categorical | Numerical:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from espalier.errors import ProgramError, UndefinedError
+from espalier.errors import ProgramError, UndefinedError, listed
 from espalier.language import Program
 from espalier.language.variables import as_integer, as_items
 from espalier.rasp.expressions import as_tokens
@@ -32,9 +32,9 @@ class Translation:
         codes = {word: code for code, word in enumerate(self.vocabulary)}
         for place, word in enumerate(words):
             if word not in codes:
-                shown = ", ".join(map(repr, self.vocabulary[:20]))
                 raise ProgramError(
-                    f"position {place} holds {word!r}, not of the vocabulary: {shown}"
+                    f"position {place} holds {word!r}, which is not in the vocabulary: "
+                    f"{listed(map(repr, self.vocabulary))}"
                 )
         return [len(codes), *(codes[word] for word in words)]
 

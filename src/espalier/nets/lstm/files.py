@@ -109,8 +109,8 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
             return found[-1]
         raise FileError(f"{asked} holds no checkpoint (epoch-*.safetensors); was it trained?")
     there = [file.stem for file in checkpoints(asked.parent)] if asked.parent.is_dir() else []
-    hint = nearest(asked.name, there)
-    raise FileError(f"there is no model at {asked} (nor {suffixed.name}); {hint}")
+    hint = nearest(asked.name, there) if there else f"{asked.parent} holds no checkpoint"
+    raise FileError(f"there is no model at {asked}, nor at {suffixed.name}; {hint}")
 
 
 def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:

@@ -96,7 +96,7 @@ class Vocabulary:
         if UNKNOWN not in self.index:
             raise ModelError(
                 f"{word!r} is not in the vocabulary, which has no {UNKNOWN} to stand for it; "
-                f"{nearest(word, self.words[:20])}"
+                f"{nearest(word, self.words)}"
             )
         return self.index[UNKNOWN]
 
