@@ -66,10 +66,6 @@ def test_what_is_not_a_name_has_known_names_all_the_same(name):
     assert "'parity'" in nearest(name, ["parity"])
 
 
-def test_nothing_may_be_known():
-    assert nearest("a", []).endswith("none")
-
-
 def test_a_finding_is_said_before_what_is_known():
     with pytest.raises(es.ProgramError, match="'b', which is not a variable; known: 'a'"):
         es.program_spec(variables={"a": es.language.var(2)}, output_name="b", input_range=2)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier.data.conllu import parse_conllu, treebank
+from espalier.data.conllu import parse_conllu, read_conllu, treebank
 from espalier.data.treebank import ROOT, Treebank, load_treebank
 from espalier.errors import DataError, FileError
 from treebanks import banks, conllu, sentences
@@ -132,6 +132,8 @@ def test_files_that_are_not_there_or_not_treebanks(tmp_path):
         treebank(tmp_path / "none.conllu")
     with pytest.raises(FileError, match=r"holds no \*\.conllu"):
         treebank(tmp_path)
+    with pytest.raises(FileError, match="cannot be read: Is a directory"):
+        list(read_conllu(tmp_path))
     (tmp_path / "x.conllu").write_bytes(b"# fine\n# not \xff fine\n")
     with pytest.raises(FileError, match="line 2: not UTF-8"):
         treebank(tmp_path / "x.conllu")

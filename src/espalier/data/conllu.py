@@ -59,6 +59,10 @@ def read_conllu(path: str | os.PathLike[str]) -> Iterator[Parsed]:
             f"there is no treebank at {file}; name a CoNLL-U file, a folder of them, or "
             f"{' or '.join(BANKS)}"
         ) from error
+    except OSError as error:
+        raise FileError(
+            f"the treebank {file} cannot be read: {error.strerror}; name a CoNLL-U file"
+        ) from error
     except UnicodeDecodeError as error:
         line = _undecodable(file.read_bytes())
         raise FileError(f"{file}, line {line}: not UTF-8 text; save the file as UTF-8") from error
