@@ -99,8 +99,13 @@ def specs_and_function(draw) -> tuple[Specs, Function]:
 
 
 def random_blueprint(
-    dice: Dice, *, strict: bool | None = None, causal: bool | None = None
+    dice: Dice,
+    *,
+    strict: bool | None = None,
+    causal: bool | None = None,
+    function: bool | None = None,
 ) -> Blueprint:
+    """As in `blueprints`; `function` says whether the MLP is a function, and not rules."""
     strict = dice.chance(50) if strict is None else strict
     causal = dice.chance(35) if causal is None else causal
     halting = dice.pick([None, DONE, CLOCK, CLOCK])
@@ -125,7 +130,7 @@ def random_blueprint(
         "position_range": position_range,
         "halt_spec": halt_spec(halting, own[halting].size - 1) if halting else None,
         "causal": causal,
-        **random_mlp(dice, _access(own, heads, specs, strict=strict)),
+        **random_mlp(dice, _access(own, heads, specs, strict=strict), function),
     }
 
 
@@ -245,10 +250,10 @@ def _defined_at_edge(head: Head) -> bool:
 # Rules
 
 
-def random_mlp(dice: Dice, access: Access) -> Blueprint:
+def random_mlp(dice: Dice, access: Access, function: bool | None) -> Blueprint:
     """Conflict-free rules, or a function; the clock ticks in either."""
     last = access.specs[CLOCK].size - 1 if CLOCK in access.specs else 0
-    if dice.chance(50):
+    if dice.chance(50) if function is None else function:
         tick = Translate(CLOCK, CLOCK, {now: min(now + 1, last) for now in range(last + 1)})
         steps = random_function(dice, access).steps
         return {"ffn_fn": Function((*steps, tick) if last else steps)}

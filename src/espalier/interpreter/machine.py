@@ -10,6 +10,7 @@ import numpy as np
 from espalier.interpreter import refusals
 from espalier.interpreter.attention import attend
 from espalier.interpreter.batch import NULL, Batch, Column, Ints, Mask, State
+from espalier.interpreter.decisions import Decisions
 from espalier.interpreter.tables import UNDEFINED, RuleTable, Tables
 from espalier.language import (
     ByInput,
@@ -20,6 +21,7 @@ from espalier.language import (
     Run,
     Variable,
 )
+from espalier.language.lazy import LazyRules
 
 # A sequence that has run this long without halting is watched for a state that comes back.
 WATCH_FROM = 1024
@@ -39,7 +41,10 @@ class Machine:
         self, program: Program, *, strict: bool = True, record_rules: bool = False
     ) -> None:
         self.program, self.strict = program, strict
-        self._tables = program.derived(Tables.of)
+        # Whoever asks which rules hold needs rules.
+        is_lazy = isinstance(program.rules, LazyRules) and not record_rules
+        self._tables = program.derived(Tables.without_rules if is_lazy else Tables.of)
+        self._decisions = program.derived(Decisions) if is_lazy else None
         # Which rules have held somewhere so far, by their number; kept only if asked for.
         self.satisfied = np.zeros(len(program.rules), dtype=bool) if record_rules else None
 
@@ -98,6 +103,8 @@ class Machine:
     def _update(self, state: State) -> State:
         specs = self.program.specs
         codes = {name: codes_of(specs[name], column) for name, column in state.columns.items()}
+        if self._decisions is not None:
+            return self._update_by(self._decisions, state, codes)
         nulls = {name: found < 0 for name, found in codes.items() if name in self.program.heads}
         nulls = {name: mask for name, mask in nulls.items() if mask.any()}
         # Any code will do where a variable is null: what was found there does not count.
@@ -118,6 +125,21 @@ class Machine:
                 self.satisfied[resets[seen]] = True
             columns[name] = _nulls(specs[name], len(state.batch.example))
         return replace(state, columns=columns)
+
+    def _update_by(self, decisions: Decisions, state: State, codes: dict[str, Ints]) -> State:
+        """The same by calling the program's function instead of looking its rules up."""
+        specs, columns = self.program.specs, dict(state.columns)
+        answers, undecided = decisions.answers(state, codes)
+        for output, answer in answers.items():
+            columns[output] = _write(specs[output], columns[output], answer)
+        for name in self.program.heads:
+            columns[name] = _nulls(specs[name], len(state.batch.example))
+        after = replace(state, columns=columns)
+        for path, entries in undecided.items():
+            chosen = np.isin(np.arange(len(state.batch.example)), entries)
+            by_rules = Machine(decisions.program_after(path), strict=self.strict)
+            after = after.put(chosen, by_rules._update(state.take(chosen)))
+        return after
 
     def _answer(
         self,

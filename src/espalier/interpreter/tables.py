@@ -131,21 +131,31 @@ class Tables:
             for name in program.heads
             if all((name, value) in numbers for value in program.specs[name].values)
         }
-        initial = {name: _first_codes(program, name) for name in program.variables}
-        return Tables({n: table for n, table in rules.items() if n not in resets}, resets, initial)
+        kept = {name: tables for name, tables in rules.items() if name not in resets}
+        return Tables(kept, resets, _first_codes(program))
+
+    @staticmethod
+    def without_rules(program: Program) -> Tables:
+        """The tables of a program that is run from its function."""
+        resets = {name: np.zeros(0, dtype=np.int64) for name in program.heads}
+        return Tables({}, resets, _first_codes(program))
 
 
 def _reset_numbers(program: Program) -> dict[tuple[str, Value], int]:
     return {(r.output, r.old): number for number, r in enumerate(program.rules) if r.is_reset}
 
 
-def _first_codes(program: Program, name: str) -> Column:
-    """The table of first values, as codes or reals."""
-    spec, initial = program.specs[name], program.initial[name]
-    values = (initial.value,) if isinstance(initial, Constant) else initial.table
-    if isinstance(spec, Numerical):
-        return np.asarray(values, dtype=np.float64)
-    return np.asarray([spec.code(value) for value in values], dtype=np.int64)
+def _first_codes(program: Program) -> dict[str, Column]:
+    """The tables of first values, as codes or reals."""
+    found: dict[str, Column] = {}
+    for name, initial in program.initial.items():
+        spec = program.specs[name]
+        values = (initial.value,) if isinstance(initial, Constant) else initial.table
+        if isinstance(spec, Numerical):
+            found[name] = np.asarray(values, dtype=np.float64)
+        else:
+            found[name] = np.asarray([spec.code(value) for value in values], dtype=np.int64)
+    return found
 
 
 def tabulate(program: Program) -> dict[str, list[RuleTable]]:

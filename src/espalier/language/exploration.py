@@ -131,6 +131,26 @@ class _Fork:
     branches: list[dict[str, _Tree]]
 
 
+def call(function: FfnFunction, view: View) -> View:
+    """The view after `function` was called on it; ProgramError if it is not such a function."""
+    try:
+        returned = function(view)
+    except Exception as error:
+        if view.error is None:
+            kind = type(error).__name__
+            view.error = ProgramError(f"ffn_fn raised {kind}: {error} ({view.where()})")
+            view.error.__cause__ = error
+    if view.error is not None:
+        raise view.error
+    if inspect.isgenerator(returned) or inspect.isawaitable(returned):
+        raise ProgramError("ffn_fn is a generator or a coroutine; make it a plain function")
+    if isinstance(returned, Mapping) and returned is not view:
+        raise ProgramError(
+            f"ffn_fn returned a {type(returned).__name__}; it must change its argument in place"
+        )
+    return view
+
+
 class _Explorer:
     def __init__(
         self,
@@ -143,23 +163,7 @@ class _Explorer:
 
     def run(self, path: list[tuple[str, int]], choose: Callable[[int], int]) -> View:
         """The view after one run, which followed `path` and extended it by `choose`."""
-        view = View(self.variables, self.read_only, path, choose)
-        try:
-            returned = self.function(view)
-        except Exception as error:
-            if view.error is None:
-                kind = type(error).__name__
-                view.error = ProgramError(f"ffn_fn raised {kind}: {error} ({view.where()})")
-                view.error.__cause__ = error
-        if view.error is not None:
-            raise view.error
-        if inspect.isgenerator(returned) or inspect.isawaitable(returned):
-            raise ProgramError("ffn_fn is a generator or a coroutine; make it a plain function")
-        if isinstance(returned, Mapping) and returned is not view:
-            raise ProgramError(
-                f"ffn_fn returned a {type(returned).__name__}; it must change its argument in place"
-            )
-        return view
+        return call(self.function, View(self.variables, self.read_only, path, choose))
 
     def estimate(self) -> Estimate:
         pick = random.Random(0)

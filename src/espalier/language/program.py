@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 from espalier.errors import ProgramError, nearest
 from espalier.language.builder import RuleBuilder
 from espalier.language.conflicts import find_conflict
-from espalier.language.exploration import FfnFunction, explore
+from espalier.language.exploration import FfnFunction
 from espalier.language.heads import Halt, Head
+from espalier.language.lazy import LazyRules, resets
 from espalier.language.merging import merge_rules
 from espalier.language.rules import Rule, RuleSet, as_rules
 from espalier.language.validation import (
@@ -142,8 +143,7 @@ class Program:
 
     def __str__(self) -> str:
         lines = [
-            f"program: {len(self.rules):,} rules ({len(self.rules.resets):,} resets), "
-            f"output {self.output_name}",
+            f"program: {self.rules.summary}, output {self.output_name}",
             *(f"  {name}: {spec}" for name, spec in self.variables.items()),
             *(f"  {name}: head, {head}" for name, head in self.heads.items()),
         ]
@@ -171,7 +171,8 @@ def program_spec(
     """A checked program, from its MLP function or from its rules.
 
     `rules` is a list of `Rule` or a `RuleBuilder`; the resets of head outputs are added. An
-    `ffn_fn` is explored along at most `max_paths` paths. `vocabulary` names the tokens. In a
+    `ffn_fn` is explored along at most `max_paths` paths; with `rules="lazy"` only when its rules
+    are needed, which `interpret` does without. `vocabulary` names the tokens. In a
     `causal` program a position sees only its left, and `generate` can write with it.
     """
     heads = {} if heads is None else heads
@@ -185,10 +186,10 @@ def program_spec(
     ranges = (input_range, position_range)
     initial = {name: initial_values(name, spec, *ranges) for name, spec in variables.items()}
     written = _rules(ffn_fn, rules, specs, frozenset(heads), max_paths)
-    program = Program(
+    return Program(
         variables={name: without_functions(spec) for name, spec in variables.items()},
         heads=dict(heads),
-        rules=RuleSet(written),
+        rules=written,
         initial=initial,
         output_name=output_name,
         input_range=input_range,
@@ -197,7 +198,6 @@ def program_spec(
         vocabulary=check_vocabulary(vocabulary, input_range),
         causal=check_causal(causal, heads),
     )
-    return replace(program, rules=RuleSet([*written, *_missing_resets(program)]))
 
 
 def check_layers(program: Program, max_layers: object) -> int | None:
@@ -239,15 +239,21 @@ def _rules(
     specs: Mapping[str, Variable],
     heads: frozenset[str],
     max_paths: int,
-) -> list[Rule]:
-    if (ffn_fn is None) == (rules is None):
-        found = "neither" if rules is None else "both"
+) -> RuleSet:
+    """All rules of a program, with a reset for each value of a head's output that has none."""
+    is_lazy = isinstance(rules, str) and rules == "lazy"
+    if (ffn_fn is None) == (rules is None or is_lazy):
+        found = "neither" if ffn_fn is None else "both"
         raise ProgramError(f"give either ffn_fn or rules; found {found}")
+    if ffn_fn is not None and not callable(ffn_fn):
+        raise ProgramError(f"ffn_fn must be a function of one argument; found {ffn_fn!r}")
     if ffn_fn is not None:
-        if not callable(ffn_fn):
-            raise ProgramError(f"ffn_fn must be a function of one argument; found {ffn_fn!r}")
-        return explore(ffn_fn, specs, read_only=heads, max_paths=max_paths)
-    return _check_rules(rules, specs, heads)
+        lazy = LazyRules(ffn_fn, specs, heads, max_paths)
+        return lazy if is_lazy else RuleSet(lazy)
+    checked = _check_rules(rules, specs, heads)
+    given = {(rule.output, rule.old) for rule in checked if rule.is_reset}
+    missing = [rule for rule in resets(specs, heads) if (rule.output, rule.old) not in given]
+    return RuleSet([*checked, *missing])
 
 
 def _check_rules(rules: object, specs: Mapping[str, Variable], heads: frozenset[str]) -> list[Rule]:
@@ -263,14 +269,3 @@ def _check_rules(rules: object, specs: Mapping[str, Variable], heads: frozenset[
             "make their conditions exclude each other"
         )
     return checked
-
-
-def _missing_resets(program: Program) -> list[Rule]:
-    """One rule for each value of each head's output that sets it back to null."""
-    given = {(rule.output, rule.old) for rule in program.rules if rule.is_reset}
-    return [
-        Rule({}, name, value, None)
-        for name in program.heads
-        for value in program.specs[name].values
-        if (name, value) not in given
-    ]

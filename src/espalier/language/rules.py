@@ -121,6 +121,11 @@ class RuleSet(Sequence[Rule]):
         return hash(self._rules)
 
     @property
+    def summary(self) -> str:
+        """How many rules there are, in words."""
+        return f"{len(self):,} rules ({len(self.resets):,} resets)"
+
+    @property
     def resets(self) -> RuleSet:
         """The rules that set head outputs back to null."""
         return RuleSet(rule for rule in self if rule.is_reset)

@@ -1,0 +1,129 @@
+"""The rules of a function that is only to be run: nothing is explored until they are asked for.
+
+The interpreter calls the function itself, on what each position holds. Whoever needs the rules (to
+compile, to write the program down, to name the rule that held) has them found then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from espalier.errors import ProgramError
+from espalier.language.exploration import FfnFunction, call, explore
+from espalier.language.rules import Rule, RuleSet
+from espalier.language.variables import Value, Variable
+from espalier.language.view import View
+
+# Which variables were read, in this order, and the code of each.
+Path = tuple[tuple[str, int], ...]
+
+
+class NullRead(BaseException):
+    """The function read a variable that is null; not an Exception, so that it cannot catch it."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the function did: what it read, and the codes that it wrote.
+
+    `writes` is None where it came to read a null variable, the last of `path`, with the code -1.
+    """
+
+    path: Path
+    writes: Mapping[str, int] | None
+
+
+class LazyRules(RuleSet):
+    """The rules of `function` and the resets of `heads`, explored when they are first needed."""
+
+    def __init__(
+        self,
+        function: FfnFunction,
+        variables: Mapping[str, Variable],
+        heads: frozenset[str],
+        max_paths: int,
+    ) -> None:
+        self.function, self.variables = function, variables
+        self.heads, self.max_paths = heads, max_paths
+
+    @cached_property
+    def _rules(self) -> tuple[Rule, ...]:  # type: ignore[override]
+        return self.after(())
+
+    def after(self, path: Path) -> tuple[Rule, ...]:
+        """The rules for positions at which the variables of `path` have these codes."""
+        fixed = {name: (self.variables[name].values[code],) for name, code in path}
+        variables = {
+            name: cast(Variable, _Fixed(spec, fixed[name])) if name in fixed else spec
+            for name, spec in self.variables.items()
+        }
+        found = explore(self.function, variables, read_only=self.heads, max_paths=self.max_paths)
+        return (*found, *resets(self.variables, self.heads))
+
+    def decide(self, code_of: Callable[[str], int]) -> Decision:
+        """What the function does at a position, which it is called twice for."""
+        first, again = (self._call(code_of) for _ in range(2))
+        if first != again:
+            raise ProgramError(
+                "ffn_fn does not repeat itself: called twice on the same values, it read or wrote "
+                "differently; it may depend on nothing but what it reads"
+            )
+        return first
+
+    def _call(self, code_of: Callable[[str], int]) -> Decision:
+        def choose(_: int) -> int:
+            code = code_of(view.reading)
+            if code < 0:
+                view.until_null = view.until_null or (*view.path, (view.reading, code))
+                raise NullRead
+            return code
+
+        view = _Position(self.variables, self.heads, [], choose)
+        try:
+            call(self.function, view)
+        except (NullRead, ProgramError):
+            if view.until_null is None:
+                raise
+        if view.until_null is not None:
+            return Decision(view.until_null, None)
+        writes = {name: self.variables[name].code(new) for name, new in view.writes.items()}
+        return Decision(tuple(view.path), writes)
+
+    @property
+    def summary(self) -> str:
+        """How many rules there are, if they were needed already."""
+        return super().summary if "_rules" in vars(self) else "a function, rules not explored yet"
+
+    def __repr__(self) -> str:
+        return super().__repr__() if "_rules" in vars(self) else f"RuleSet of {self.summary}"
+
+
+class _Position(View):
+    """What the function sees at one position, by the codes that are there."""
+
+    reading = ""
+    until_null: Path | None = None
+
+    def __getitem__(self, name: str) -> Value:
+        self.reading = name
+        return super().__getitem__(name)
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """A variable that has one value, and may be given any of its own."""
+
+    spec: Variable
+    values: tuple[Value, ...]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.spec, name)
+
+
+def resets(variables: Mapping[str, Variable], heads: frozenset[str]) -> list[Rule]:
+    """One rule for each value of each head's output that sets it back to null."""
+    names = [name for name in variables if name in heads]
+    return [Rule({}, name, value, None) for name in names for value in variables[name].values]
