@@ -3,6 +3,8 @@
 import pickle
 import random
 import re
+from functools import partial
+from importlib import import_module
 
 import pytest
 from hypothesis import given
@@ -10,11 +12,13 @@ from hypothesis import strategies as st
 
 import espalier as es
 from dice import Dice
+from espalier import zoo
 from espalier.errors import ProgramError, UndefinedError
 from espalier.interpreter import Machine, decisions, interpret, interpret_many
 from espalier.language import program_spec, v_relative, var
 from espalier.language.lazy import LazyRules
 from espalier.language.records import from_record, to_record
+from espalier.programs.generation import ask
 from meaning import assert_means_the_same
 from reference import UndefinedReadError, run_by_definition
 from strategies import CLOCK, Case, random_blueprint, random_input
@@ -212,3 +216,25 @@ def test_lazy_needs_a_function():
         of_x(None)
     with pytest.raises(ProgramError, match="must be a function"):
         of_x(3)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "parity-sequential-absolute",
+        "parity-sequential-relative",
+        "parity-sum-modulo",
+        "parity-scratchpad",
+        "scan",
+    ],
+)
+def test_the_zoo_from_its_functions(name, monkeypatch):
+    explored = zoo.load(name)
+    for found in ("parity", "parity_scratchpad", "scan"):
+        module = import_module(f"espalier.zoo.{found}")
+        monkeypatch.setattr(module, "program_spec", partial(program_spec, rules="lazy"))
+    lazy = zoo.load(name)
+    inputs = explored.samples(12, size=12 if explored.writing is None else 5)
+    assert ask(lazy, inputs) == ask(explored, inputs)
+    assert not is_explored(lazy.program)
+    assert explored.program == lazy.program
