@@ -5,13 +5,14 @@ from __future__ import annotations
 import torch
 
 from espalier.compiler.embeddings import embed_positions, embed_tokens
-from espalier.compiler.expansion import AVERAGED, check_numbers
+from espalier.compiler.expansion import AVERAGED
 from espalier.compiler.feedforward import tabulate
 from espalier.compiler.heads import default_sharpness, project
 from espalier.compiler.layout import Layout, averages, lay_out
 from espalier.compiler.model import CompiledModel
+from espalier.compiler.numbers import check_numbers, number_limit
 from espalier.errors import CompileError
-from espalier.language import Categorical, Program
+from espalier.language import Numerical, Program
 from espalier.nets.compiled import HaltWeights, Sparse, Weights
 
 
@@ -35,7 +36,8 @@ def compile_program(
     if sharpness is not None and not _is_usable(sharpness, dtype):
         raise CompileError(f"sharpness must be a positive number; found {sharpness!r}")
     check_numbers(program, dtype)
-    layout = lay_out(program)
+    layout = lay_out(program, dtype)
+    longest, why = min(_limits(layout, dtype), default=(None, ""))
     scale = default_sharpness(dtype) if sharpness is None else float(sharpness)
     weights = Weights(
         token_embedding=embed_tokens(layout, dtype),
@@ -44,7 +46,8 @@ def compile_program(
         feedforward=tabulate(layout, dtype),
         unembedding=_unembed(layout, dtype),
         halt=_halt(layout),
-        longest=_longest(program, dtype),
+        longest=longest,
+        why=why,
         causal=program.causal,
     )
     return CompiledModel(layout, weights)
@@ -67,10 +70,14 @@ def _halt(layout: Layout) -> HaltWeights | None:
     return None if halt is None else HaltWeights(layout.dimension(halt.variable, halt.value))
 
 
-def _longest(program: Program, dtype: torch.dtype) -> int | None:
-    """How long a sequence may be for a categorical head to tell agreement from disagreement."""
-    averaging = (
-        isinstance(program.specs[name], Categorical) and averages(program, head)
-        for name, head in program.heads.items()
-    )
-    return AVERAGED[dtype] // 2 if any(averaging) else None
+def _limits(layout: Layout, dtype: torch.dtype) -> list[tuple[int, str]]:
+    """How long a sequence may be for each head that averages, and why not longer."""
+    program, found = layout.program, []
+    for name, head in program.heads.items():
+        if isinstance(program.specs[name], Numerical):
+            found += number_limit(program, name, layout.formats)
+        elif averages(program, head):
+            most = AVERAGED[dtype] // 2
+            why = f"head {name!r} cannot tell an average of {most + 1} that agree from others"
+            found.append((most, why))
+    return found

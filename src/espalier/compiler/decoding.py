@@ -17,6 +17,7 @@ from espalier.compiler.encoding import members
 from espalier.compiler.expansion import AVERAGED
 from espalier.compiler.layout import Layout, averages
 from espalier.language import Categorical, Numerical, SetValued
+from espalier.language.means import place_means, within_bucket
 
 NULL = -1
 NOT_A_VALUE = -2
@@ -44,7 +45,7 @@ def _decode_variable(layout: Layout, name: str, z: Tensor) -> Column:
     block = z[:, dimensions.start : dimensions.stop].double().cpu()
     match layout.program.specs[name]:
         case Numerical():
-            return _decode_number(layout, name, block[:, 0], z)
+            return _decode_number(layout, name, block, z)
         case SetValued() as spec:
             return _decode_set(spec, block)
         case Categorical():
@@ -73,13 +74,23 @@ def _decode_average(block: Tensor, positions: int, rounding: float) -> NDArray[n
     return torch.where(is_mean | is_null, agreed, NOT_A_VALUE).numpy()
 
 
-def _decode_number(layout: Layout, name: str, value: Tensor, z: Tensor) -> NDArray[np.float64]:
+def _decode_number(layout: Layout, name: str, block: Tensor, z: Tensor) -> NDArray[np.float64]:
+    spec, form = layout.program.specs[name], layout.formats[name]
+    assert isinstance(spec, Numerical)
+    if form.is_float:
+        # The bucket that the network sees; rounding may have moved the number out of it.
+        found, below = block[:, 0].numpy(), [float(low) for low, _ in form.edges]
+        codes = np.searchsorted(np.asarray(below), found, side="left")
+        numbers = within_bucket(spec, found * float(form.parts.factor), codes)
+    else:
+        columns = [column.numpy() for column in block.unbind(-1)]
+        numbers = place_means(spec, columns, np.ones(len(block)), form.parts.factor)
     if name not in layout.flags:
-        return value.numpy()
-    defined = z[:, layout.flags[name]].double().cpu()
-    found = torch.where(defined > 0.5, value, torch.nan)
-    clean = ((defined - 1).abs() < TOLERANCE) | ((defined.abs() + value.abs()) < TOLERANCE)
-    return torch.where(clean, found, torch.inf).numpy()
+        return numbers
+    defined = z[:, layout.flags[name]].double().cpu().numpy()
+    clean = np.abs(defined - 1) < TOLERANCE
+    nothing = np.abs(defined) + block.abs().sum(-1).numpy() < TOLERANCE
+    return np.where(clean, numbers, np.where(nothing, np.nan, np.inf))
 
 
 def _decode_set(spec: SetValued, block: Tensor) -> NDArray[np.int64]:

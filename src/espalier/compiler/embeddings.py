@@ -50,7 +50,9 @@ def _write(layout: Layout, row: Tensor, name: str, value: Value) -> None:
     """Encode one variable's value: one-hot, multi-hot, or the number itself."""
     match layout.program.specs[name], value:
         case Numerical(), float() | int():
-            row[layout.dimension(name)] = value
+            parts = layout.formats[name].parts.split(float(value))
+            for dimension, part in zip(layout.dimensions(name), parts, strict=True):
+                row[dimension] = part
         case SetValued(), frozenset():
             for element in value:
                 row[layout.dimension(name, element)] = 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,12 +29,32 @@ def encode(layout: Layout, columns: Mapping[str, NDArray[Any]]) -> Tensor:
             case SetValued() as spec:
                 z[:, start : start + spec.size] = members(spec)[column.astype(np.int64)].float()
             case Numerical():
-                z[:, start] = torch.from_numpy(np.nan_to_num(column)).float()
+                dimensions = layout.dimensions(name)
+                z[:, dimensions.start : dimensions.stop] = _numbers(layout, name, column)
                 if name in layout.flags:
                     z[:, layout.flags[name]] = torch.from_numpy(~np.isnan(column)).float()
     if layout.one is not None:
         z[:, layout.one] = 1
     return z
+
+
+def _numbers(layout: Layout, name: str, column: NDArray[np.float64]) -> Tensor:
+    """A row an entry, a column a part; a mean lies where the network would see its bucket."""
+    spec, form = layout.program.specs[name], layout.formats[name]
+    assert isinstance(spec, Numerical)
+    distinct, which = np.unique(column, return_inverse=True)
+    rows = np.zeros((len(distinct), form.size))
+    for row, number in zip(rows, distinct.tolist(), strict=True):
+        if math.isnan(number):
+            continue
+        if name not in layout.flags:
+            row[:] = form.parts.split(number)
+            continue
+        code = spec.bucket(number)
+        above = form.edges[code - 1][1] if code else None
+        below = form.edges[code][0] if code < len(form.edges) else None
+        row[:] = form.split_mean(Fraction(number) / form.parts.factor, above, below)
+    return torch.from_numpy(rows[which.reshape(-1)]).float()
 
 
 def members(spec: SetValued) -> Tensor:

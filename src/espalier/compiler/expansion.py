@@ -1,10 +1,14 @@
-"""Numbers, sets and averages as one-hot features: the first two layers of the MLP (section 2.3).
+"""Numbers, sets and averages as one-hot features: the first layers of the MLP (section 2.3).
 
 Every unit is flat around the points it can meet, so what rules see is exactly 0 or 1:
 
-number      A unit for each boundary b between buckets rises from 0 to 1 within a quarter of a tie
-            (see `Numerical.ties`) around b. Bucket i is: defined, above boundary i - 1, and not
-            above boundary i; that is a sum of 3, and 4 * sum - 10.5 is above 1 only there.
+number      A unit for each boundary between buckets rises from 0 at the highest number that can
+            be met at or below it to 1 at the lowest above it. It reads one dimension with a power
+            of two as its weight, so that only one sum is rounded, and rounding keeps an order:
+            what is met below 0 or above 1 stays there. Where one part of a number does not decide,
+            two units compare it, a layer in the middle adds up the comparisons of all parts, the
+            first counting most. Bucket i is: defined, above boundary i - 1, and not above
+            boundary i; that is a sum of 3, and 4 * sum - 10.5 is above 1 only there.
 set         sum of its elements' dimensions - sum of the others' - size + 1 is 1 for the declared
             set itself and at most 0 for any other.
 average     The mean of one-hots over n positions is 1 for a value that all share and at most
@@ -14,55 +18,79 @@ average     The mean of one-hots over n positions is 1 for a value that all shar
 
 from __future__ import annotations
 
-import itertools
+import math
 
 import torch
 
 from espalier.compiler.layout import Layout
-from espalier.errors import CompileError
-from espalier.language import (
-    ByInput,
-    ByPosition,
-    Categorical,
-    Constant,
-    Numerical,
-    Program,
-    SetValued,
-    Value,
-)
+from espalier.compiler.numbers import Edge, Format
+from espalier.language import Categorical, Numerical, SetValued
 from espalier.nets.compiled import ExpansionWeights, Sparse
 
 # K above: how many positions an average may run over, for each type of the stream.
 AVERAGED = {torch.float64: 1 << 30, torch.float32: 1 << 15, torch.bfloat16: 1 << 8}
-# Neighbouring buckets must differ by this many roundings of the numbers they are computed from.
-RESOLUTION = 256
+# Parts are compared together where float64 holds their sum: as many bits as this.
+COMPARED_BITS = 48
 
 
 class _Layers:
-    """Entries of the two matrices, a unit at a time."""
+    """Entries of the matrices, a unit at a time.
+
+    A unit of the second layer is mostly a copy of one of the first; if all are, it is left out.
+    """
 
     def __init__(self) -> None:
         self.inner: list[tuple[int, int, float]] = []
         self.inner_bias: list[float] = []
+        self.middle: list[tuple[int, int, float]] = []
+        self.middle_bias: list[float] = []
         self.outer: list[tuple[int, int, float]] = []
         self.outer_bias: list[float] = []
+        self.needs_middle = self.is_wide = False
 
     def hidden(self, dimension: int, scale: float = 1.0, bias: float = 0.0) -> int:
-        """A unit of the first layer that reads one residual dimension."""
-        unit = len(self.inner_bias)
-        self.inner.append((unit, dimension, scale))
-        self.inner_bias.append(bias)
-        return unit
+        """A unit that reads one residual dimension."""
+        return self.joined({self._unit({dimension: scale}, bias): 1.0}, 0.0)
+
+    def joined(self, units: dict[int, float], bias: float) -> int:
+        """A unit of the second layer."""
+        place = len(self.middle_bias)
+        self.middle.extend((place, unit, weight) for unit, weight in units.items())
+        self.middle_bias.append(bias)
+        return place
+
+    def compared(self, reads: dict[int, float], bias: float) -> int:
+        """A unit of the first layer alone."""
+        self.is_wide |= len(reads) > 1
+        return self._unit(reads, bias)
 
     def feature(self, inputs: dict[int, float], bias: float) -> None:
-        """The next feature, from units of the first layer."""
+        """The next feature, from units of the layers before."""
         unit = len(self.outer_bias)
         self.outer.extend((unit, place, weight) for place, weight in inputs.items())
         self.outer_bias.append(bias)
 
+    def _unit(self, reads: dict[int, float], bias: float) -> int:
+        unit = len(self.inner_bias)
+        self.inner.extend((unit, dimension, scale) for dimension, scale in reads.items())
+        self.inner_bias.append(bias)
+        return unit
+
+    def weights(self, width: int, dtype: torch.dtype) -> ExpansionWeights:
+        inner, middle, outer = map(len, (self.inner_bias, self.middle_bias, self.outer_bias))
+        is_there = self.needs_middle
+        return ExpansionWeights(
+            Sparse.of((inner, width), self.inner, dtype),
+            torch.tensor(self.inner_bias, dtype=dtype),
+            Sparse.of((outer, middle), self.outer, dtype),
+            torch.tensor(self.outer_bias, dtype=dtype),
+            Sparse.of((middle, inner), self.middle, dtype) if is_there else None,
+            torch.tensor(self.middle_bias, dtype=dtype) if is_there else None,
+        )
+
 
 def expand(layout: Layout, dtype: torch.dtype) -> ExpansionWeights | None:
-    """The two layers, or None where every variable that rules read is one-hot already."""
+    """The layers, or None where every variable that rules read is one-hot already."""
     if not layout.expanded:
         return None
     layers = _Layers()
@@ -75,74 +103,13 @@ def expand(layout: Layout, dtype: torch.dtype) -> ExpansionWeights | None:
             case Categorical():
                 _expand_average(layers, layout, name, AVERAGED[dtype])
     # Thresholds need more digits than a narrow stream has.
-    wide = torch.float64 if dtype == torch.float64 else torch.float32
-    hidden, features = len(layers.inner_bias), len(layers.outer_bias)
-    return ExpansionWeights(
-        Sparse.of((hidden, layout.width), layers.inner, wide),
-        torch.tensor(layers.inner_bias, dtype=wide),
-        Sparse.of((features, hidden), layers.outer, wide),
-        torch.tensor(layers.outer_bias, dtype=wide),
-    )
-
-
-def check_numbers(program: Program, dtype: torch.dtype) -> None:
-    """Refuse numbers that `dtype` cannot hold, and buckets that it cannot tell apart."""
-    largest = torch.finfo(dtype).max / 2**24
-    for name, spec in program.specs.items():
-        if not isinstance(spec, Numerical):
-            continue
-        held = held_numbers(program, name)
-        if name in program.heads:
-            held += held_numbers(program, program.heads[name].value)
-        for value in held:
-            if abs(value) > largest:
-                raise CompileError(
-                    f"variable {name!r} may hold {value:g}, too large for {dtype}; rescale it"
-                )
-        if name in program.read or name in program.heads:
-            # Rewriting and sums of both signs round as the largest number does; a mean of numbers
-            # of one sign rounds as it does itself.
-            cancels = name in program.written or min(held) < 0 < max(held)
-            scale = max(map(abs, held)) if cancels else 0.0
-            _check_resolution(name, spec, scale, dtype)
-
-
-def held_numbers(program: Program, name: str) -> list[float]:
-    """Every number that a variable may hold: its first values and its buckets."""
-    spec, initial = program.specs[name], program.initial.get(name)
-    assert isinstance(spec, Numerical)
-    match initial:
-        case None:
-            table: tuple[Value, ...] = ()
-        case Constant(value):
-            table = (value,)
-        case ByInput(table) | ByPosition(table):
-            pass
-    return [float(value) for value in table if not isinstance(value, frozenset)] + [*spec.values]
-
-
-def _check_resolution(name: str, spec: Numerical, scale: float, dtype: torch.dtype) -> None:
-    if dtype == torch.bfloat16:
-        raise CompileError(
-            f"variable {name!r} is numerical, and bfloat16 keeps 8 bits of a number, too few for "
-            "a mean; compile with torch.float32"
-        )
-    for low, high in itertools.pairwise(spec.values):
-        size = max(abs(low), abs(high), scale)
-        least = max(RESOLUTION * torch.finfo(dtype).eps * size, torch.finfo(dtype).tiny * 2**40)
-        if high - low < least:
-            raise CompileError(
-                f"variable {name!r} has buckets {low:.9g} and {high:.9g}, closer than {dtype} can "
-                "tell apart; compile with torch.float64 or space them out"
-            )
+    wide = torch.float64 if dtype == torch.float64 or layers.is_wide else torch.float32
+    return layers.weights(layout.width, wide)
 
 
 def _expand_number(layers: _Layers, layout: Layout, name: str, spec: Numerical) -> None:
-    value = layout.dimension(name)
-    above = []
-    for boundary, tie in zip(spec.boundaries, spec.ties, strict=True):
-        scale = 2 / tie
-        above.append(layers.hidden(value, scale, 0.5 - scale * boundary))
+    form, dimensions = layout.formats[name], layout.dimensions(name)
+    above = [_above(layers, dimensions, form, edge) for edge in form.edges]
     defined = layers.hidden(layout.flags[name]) if name in layout.flags else None
     for bucket in range(len(spec.values)):
         inputs, known = {}, 0.0
@@ -158,6 +125,48 @@ def _expand_number(layers: _Layers, layout: Layout, name: str, spec: Numerical) 
             inputs[above[bucket]] = -4.0
         known += 1
         layers.feature(inputs, 4 * known - 10.5)
+
+
+def _above(layers: _Layers, dimensions: range, form: Format, edge: Edge) -> int:
+    """A unit that is 0 up to one end of an edge and 1 from the other on."""
+    if form.size == 1:
+        return layers.hidden(dimensions[0], *_ramp(float(edge[0]), float(edge[1])))
+    below, above = (form.parts.digits(end) for end in edge)
+    depth = next(i for i, pair in enumerate(zip(below, above, strict=True)) if len({*pair}) > 1) + 1
+    units = form.parts.units
+    together = max(1, COMPARED_BITS // form.parts.bits)
+    groups = [range(first, min(first + together, depth)) for first in range(0, depth, together)]
+    sums: dict[int, float] = {}
+    for place, group in enumerate(groups):
+        least = units[group[-1]]
+        reads = {dimensions[k]: 1 / least for k in group}
+        bound = sum(below[k] * int(units[k] / least) for k in group)
+        weight = 2.0 ** (len(groups) - 1 - place)
+        sums[layers.compared(reads, -float(bound))] = weight
+        if place < len(groups) - 1:
+            sums[layers.compared(reads, 1.0 - bound)] = weight
+    if len(groups) == 1:
+        return layers.joined(sums, 0.0)
+    # Above, level or below in each group is 2, 1 or 0 times its weight; the last one is above.
+    layers.needs_middle = True
+    return layers.joined(sums, 2.0 - 2.0 ** len(groups))
+
+
+def _ramp(low: float, high: float) -> tuple[float, float]:
+    """Scale and bias of a unit that is 0 up to `low` and 1 from `high` on, exactly."""
+    gap = high - low
+    # Away from both ends, for networks that round more; not where floats are too few for that.
+    is_wide = gap > 2.0**-16 * max(abs(low), abs(high))
+    start = _short(low + gap / 4) if is_wide else low
+    _, exponent = math.frexp(gap / 2 if is_wide else gap)
+    scale = 2.0 ** (1 - exponent)
+    return scale, -scale * start
+
+
+def _short(number: float) -> float:
+    """The number rounded to 20 bits, which any product with a power of two leaves exact."""
+    fraction, exponent = math.frexp(number)
+    return math.ldexp(round(fraction * 2**20), exponent - 20)
 
 
 def _expand_set(layers: _Layers, layout: Layout, name: str, spec: SetValued) -> None:

@@ -5,24 +5,24 @@ number of atoms, negated, and W2 takes the old value out and puts the new one in
 at each value of S and still counts once, because a one-hot sums to 1.
 
 Numbers need more than eq. 10, because the stream holds the exact number and rules know only its
-bucket. Two kinds of unit are added after the rules:
+bucket. Two kinds of unit are added after the rules, for each part of a number. They are exact,
+because all they add are whole multiples of the part's unit, of few enough bits:
 
 clear       The output of a numerical head is always reset, whatever it is, so it is subtracted
             from itself: x = M clip(x / M) - M clip(-x / M), exact for a power of two M >= |x|.
-remainder   A number that a rule rewrites is x, not its bucket c. With g the rule's pre-activation
-            and r = (x - c) / M, |r| <= 1/2, the unit clip(g - 1/2 + r) is 1/2 + r where the rule
-            holds and 0 elsewhere; M times it, less M/2 times the rule itself, is the remainder.
+remainder   A number that a rule rewrites may be x, a first value, and not its bucket c. With g the
+            rule's pre-activation and r = (x - c) / M, |r| <= 1/2, the unit clip(g - 1/2 + r) is
+            1/2 + r where the rule holds and 0 elsewhere; M times it, less M/2 times the rule
+            itself, is the remainder.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
 
-from espalier.compiler.expansion import expand, held_numbers
+from espalier.compiler.expansion import expand
 from espalier.compiler.layout import Layout
 from espalier.language import Numerical, Rule, SetValued
 from espalier.nets.compiled import FeedForwardWeights, Sparse
@@ -71,9 +71,19 @@ def tabulate(layout: Layout, dtype: torch.dtype) -> FeedForwardWeights:
 def unit_labels(layout: Layout) -> list[str]:
     """What each hidden unit stands for."""
     labels = [str(rule) for rule in layout.program.rules]
-    labels += [f"clear {name} ({sign})" for name in layout.flags for sign in "+-"]
-    rewriting = (rule for rule in layout.program.rules if _needs_remainder(layout, rule))
-    return labels + [f"remainder of [{rule}]" for rule in rewriting]
+    numbered = layout.labels
+    labels += [
+        f"clear {numbered[dimension]} ({sign})"
+        for name in layout.flags
+        for dimension in layout.dimensions(name)
+        for sign in "+-"
+    ]
+    return labels + [
+        f"remainder of {numbered[dimension]}: [{rule}]" if place else f"remainder of [{rule}]"
+        for rule in layout.program.rules
+        if _needs_remainder(layout, rule)
+        for place, dimension in enumerate(layout.dimensions(rule.output))
+    ]
 
 
 def _reads(layout: Layout, rule: Rule) -> dict[int, float]:
@@ -96,9 +106,8 @@ def _write(layout: Layout, units: _Units, unit: int, rule: Rule) -> None:
         if rule.new is None:
             units.write(layout.flags[rule.output], unit, -1.0)
         else:
-            assert isinstance(rule.new, float)
-            assert isinstance(rule.old, float)
-            units.write(layout.dimension(rule.output), unit, rule.new - rule.old)
+            for dimension, old, new in _parts(layout, rule):
+                units.write(dimension, unit, new - old)
         return
     for value, sign in ((rule.old, -1.0), (rule.new, 1.0)):
         if isinstance(spec, SetValued):
@@ -108,38 +117,45 @@ def _write(layout: Layout, units: _Units, unit: int, rule: Rule) -> None:
             units.write(layout.dimension(rule.output, spec.code(value)), unit, sign)
 
 
+def _parts(layout: Layout, rule: Rule) -> list[tuple[int, float, float]]:
+    """For each part of the number that a rule rewrites: its dimension, old and new."""
+    assert isinstance(rule.old, float)
+    assert isinstance(rule.new, float)
+    parts = layout.formats[rule.output].parts
+    return list(
+        zip(
+            layout.dimensions(rule.output),
+            parts.split(rule.old),
+            parts.split(rule.new),
+            strict=True,
+        )
+    )
+
+
 def _clear(layout: Layout, units: _Units, name: str) -> None:
-    bound = _power_above(held_numbers(layout.program, layout.program.heads[name].value))
-    dimension = layout.dimension(name)
-    for sign in (1.0, -1.0):
-        unit = units.add({dimension: sign / bound}, 0.0)
-        units.write(dimension, unit, -sign * bound)
+    form = layout.formats[name]
+    for dimension, bound in zip(layout.dimensions(name), form.bounds, strict=True):
+        for sign in (1.0, -1.0):
+            unit = units.add({dimension: sign / bound}, 0.0)
+            units.write(dimension, unit, -sign * bound)
 
 
 def _write_remainder(layout: Layout, units: _Units, rule_unit: int, rule: Rule) -> None:
-    assert isinstance(rule.old, float)
-    dimension = layout.dimension(rule.output)
-    bound = 4 * _power_above(held_numbers(layout.program, rule.output))
-    reads = _reads(layout, rule) | {dimension: 1 / bound}
-    unit = units.add(reads, 1.0 - len(rule.antecedent) - 0.5 - rule.old / bound)
-    units.write(dimension, unit, -bound)
-    units.write(dimension, rule_unit, bound / 2)
+    form, reads = layout.formats[rule.output], _reads(layout, rule)
+    for (dimension, old, _), limit in zip(_parts(layout, rule), form.bounds, strict=True):
+        bound = 2 * limit
+        bias = 1.0 - len(rule.antecedent) - 0.5 - old / bound
+        unit = units.add(reads | {dimension: 1 / bound}, bias)
+        units.write(dimension, unit, -bound)
+        units.write(dimension, rule_unit, bound / 2)
 
 
 def _needs_remainder(layout: Layout, rule: Rule) -> bool:
-    """Whether the exact number may differ from its bucket, or could come to by rounding."""
+    """Whether a number that the rule rewrites may differ from its bucket."""
     spec = layout.program.specs[rule.output]
     if not isinstance(spec, Numerical) or rule.is_reset:
         return False
-    held = held_numbers(layout.program, rule.output)
-    return not (set(held) <= set(spec.values) and all(_is_short(value) for value in held))
-
-
-def _is_short(value: float) -> bool:
-    """Whether sums and differences of such numbers are exact in every type."""
-    return abs(value) <= 64 and value * 4 == round(value * 4)
-
-
-def _power_above(values: Sequence[float]) -> float:
-    largest = max((abs(value) for value in values), default=0.0)
-    return 2.0 ** math.ceil(math.log2(largest)) if largest > 1 else 1.0
+    return any(
+        spec.values[spec.bucket(number)] == rule.old and number != rule.old
+        for number in layout.program.held[rule.output]
+    )

@@ -26,6 +26,7 @@ from espalier.nets.compiled import (
     FeedForwardWeights,
     HaltWeights,
     HeadWeights,
+    MeanWeights,
     RelativeBias,
     Sparse,
     Weights,
@@ -41,6 +42,7 @@ _KINDS = {
         FeedForwardWeights,
         HaltWeights,
         HeadWeights,
+        MeanWeights,
         RelativeBias,
         Sparse,
         Weights,
@@ -92,8 +94,9 @@ def load_compiled(path: str | os.PathLike[str]) -> CompiledModel:
             f"{path} holds {found}; load_compiled reads {FORMAT!r}, version '{VERSION}'"
         )
     try:
-        layout = lay_out(from_record(json.loads(metadata["program"])))
         weights = _gather(json.loads(metadata["weights"]), tensors)
+        program = from_record(json.loads(metadata["program"]))
+        layout = lay_out(program, weights.token_embedding.dtype)
         _check_fit(weights, layout)
         return CompiledModel(layout, weights)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:

@@ -5,7 +5,8 @@ scales it. The sink's logit is half the sharpness: it loses to any match and win
 all. Relative positions are a T5-style bias, 0 where allowed and -inf elsewhere.
 
 The losers' weight is exp(-sharpness / 2). The default makes that underflow to exactly 0, so a
-head that selects nothing writes exactly the zero vector.
+head that selects nothing writes exactly the zero vector. What a numerical head selects is summed
+first and divided by its number then, because such sums are exact.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from __future__ import annotations
 import torch
 
 from espalier.compiler.layout import Layout
-from espalier.language import Categorical, Head, Numerical
-from espalier.nets.compiled import HeadWeights, RelativeBias, Sparse
+from espalier.language import Head
+from espalier.nets.compiled import HeadWeights, MeanWeights, RelativeBias, Sparse
 
 
 def default_sharpness(dtype: torch.dtype) -> float:
@@ -34,7 +35,7 @@ def project(layout: Layout, name: str, sharpness: float, dtype: torch.dtype) -> 
     bias = None
     if head.relative_positions is not None:
         bias = _relative_bias(head.relative_positions)
-    return HeadWeights(query, key, value, output, sharpness / 2, bias)
+    return HeadWeights(query, key, value, output, sharpness / 2, bias, _mean(layout, name))
 
 
 def _match(
@@ -55,24 +56,38 @@ def _match(
 
 
 def _carry(layout: Layout, name: str, dtype: torch.dtype) -> tuple[Sparse, Sparse]:
-    """Value and output: copy the value's dimensions, and 1 into the flag of a number."""
-    head, specs = layout.program.heads[name], layout.program.specs
-    sources = list(layout.dimensions(head.value))
-    targets = list(layout.dimensions(name))[: len(sources)]
-    match specs[name]:
-        case Numerical():
-            # A head's output is null when a layer starts, and so is its flag.
-            source = layout.flags.get(head.value, layout.one)
-            assert source is not None
-            sources.append(source)
-            targets.append(layout.flags[name])
-        case Categorical():
-            pass
-    ones = range(len(sources))
+    """Value and output: copy the value's dimensions."""
+    if name in layout.flags:
+        return _carry_number(layout, name, dtype)
+    sources = layout.dimensions(layout.program.heads[name].value)
+    pairs = enumerate(zip(sources, layout.dimensions(name), strict=False))
+    read, write = zip(*(((i, s, 1.0), (t, i, 1.0)) for i, (s, t) in pairs), strict=True)
+    size = len(sources)
     return (
-        Sparse.of((len(ones), layout.width), [(i, sources[i], 1.0) for i in ones], dtype),
-        Sparse.of((layout.width, len(ones)), [(targets[i], i, 1.0) for i in ones], dtype),
+        Sparse.of((size, layout.width), read, dtype),
+        Sparse.of((layout.width, size), write, dtype),
     )
+
+
+def _carry_number(layout: Layout, name: str, dtype: torch.dtype) -> tuple[Sparse, Sparse]:
+    """Count the units of each part of a number, or carry a float; and 1 into the flag."""
+    source, target = layout.program.heads[name].value, layout.formats[name]
+    units = [1.0] if target.is_float else target.parts.units
+    assert layout.one is not None
+    sources, size = layout.dimensions(source), len(units) + 1
+    read = [(i, d, 1 / u) for i, (d, u) in enumerate(zip(sources, units, strict=False))]
+    write = [(d, i, u) for i, (d, u) in enumerate(zip(layout.dimensions(name), units, strict=True))]
+    return (
+        Sparse.of((size, layout.width), [*read, (size - 1, layout.one, 1.0)], dtype),
+        Sparse.of((layout.width, size), [*write, (layout.flags[name], size - 1, 1.0)], dtype),
+    )
+
+
+def _mean(layout: Layout, name: str) -> MeanWeights | None:
+    if name not in layout.flags:
+        return None
+    form = layout.formats[name]
+    return MeanWeights(None if form.is_float else 2.0**form.parts.bits, form.sums_wide)
 
 
 def _relative_bias(offsets: frozenset[int]) -> RelativeBias:

@@ -1,8 +1,9 @@
 """Which residual dimension means what, and which extra features the rules need.
 
-Categorical variables take one dimension a value, sets one an element, numbers one in all. The
-output of a numerical head has a second dimension that says whether it is defined, so that null,
-the zero vector, is not mistaken for the number 0. One constant dimension is added where needed.
+Categorical variables take one dimension a value, sets one an element, numbers one a part (mostly
+one in all; see `numbers`). The output of a numerical head has one more that says whether it is
+defined, so that null, the zero vector, is not mistaken for the number 0. One constant dimension is
+added where needed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import torch
+
+from espalier.compiler.numbers import Format, number_formats
 from espalier.language import (
     ByPosition,
     Categorical,
@@ -33,10 +37,12 @@ class Layout:
     width: int
     expanded: dict[str, int]  # variable -> where its one-hot features start, after the stream
     features: int
+    formats: dict[str, Format]  # how each numerical variable is held
 
     def dimensions(self, name: str) -> range:
         """The residual dimensions of a variable (without a flag)."""
-        return range(self.starts[name], self.starts[name] + _size(self.program, name))
+        size = _size(self.program, name, self.formats)
+        return range(self.starts[name], self.starts[name] + size)
 
     def dimension(self, name: str, code: int = 0) -> int:
         """The residual dimension of a value of a categorical variable, or of a number."""
@@ -74,7 +80,7 @@ class Layout:
                     case SetValued():
                         labels[dimension] = f"{code} in {name}"
                     case Numerical():
-                        labels[dimension] = name
+                        labels[dimension] = f"{name}, part {code + 1}" if code else name
         for name, dimension in self.flags.items():
             labels[dimension] = f"{name} is defined"
         if self.one is not None:
@@ -91,12 +97,13 @@ class Layout:
         ]
 
 
-def lay_out(program: Program) -> Layout:
+def lay_out(program: Program, dtype: torch.dtype = torch.float32) -> Layout:
     """Give every variable its place, in the order in which the program names them."""
+    formats = number_formats(program, dtype)
     starts, flags, width = {}, {}, 0
     for name, spec in program.specs.items():
         starts[name] = width
-        width += _size(program, name)
+        width += _size(program, name, formats)
         if name in program.heads and isinstance(spec, Numerical):
             flags[name] = width
             width += 1
@@ -107,7 +114,7 @@ def lay_out(program: Program) -> Layout:
         if _needs_expansion(program, name):
             expanded[name] = features
             features += len(program.specs[name].values)
-    return Layout(program, starts, flags, one, width, expanded, features)
+    return Layout(program, starts, flags, one, width, expanded, features, formats)
 
 
 def averages(program: Program, head: Head) -> bool:
@@ -129,12 +136,12 @@ def averages(program: Program, head: Head) -> bool:
     )
 
 
-def _size(program: Program, name: str) -> int:
+def _size(program: Program, name: str, formats: dict[str, Format]) -> int:
     match program.specs[name]:
         case Categorical(size=size) | SetValued(size=size):
             return size
         case Numerical():
-            return 1
+            return formats[name].size
 
 
 def _needs_one(program: Program) -> bool:

@@ -1,13 +1,16 @@
 """Select and aggregate: what every head reports at every position (the paper's section 2.3).
 
-Whichever way the selected positions are found, three sums over them decide the answer: how many
-there are, the sum of their values and the sum of their squares. Values agree exactly when
-count * squares = total**2, and a mean is total / count.
+Whichever way the selected positions are found, exact sums over them decide the answer: how many
+there are, and for categorical values their sum and the sum of their squares, which agree exactly
+when count * squares = total**2. Numbers are added up in parts of so few bits that nothing is
+rounded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +18,11 @@ from numpy.typing import NDArray
 from espalier.interpreter.batch import NULL, Column, Mask, State
 from espalier.interpreter.past import before
 from espalier.language import Categorical, Head, Numerical, Program, SetValued
+from espalier.language.means import part_tables, place_means
 
 Floats = NDArray[np.float64]
+# How many positions are selected, and the sums over them.
+Counted = tuple[Floats, list[Floats]]
 
 # Cells of the selection matrix that are held at a time.
 CELLS = 1 << 22
@@ -24,11 +30,14 @@ CELLS = 1 << 22
 
 @dataclass(frozen=True)
 class Sums:
-    """Over the positions that each position selects: their number, sum and sum of squares."""
+    """Over the positions that each position selects: their number, and sums of what they hold.
+
+    These are values and squares, or the parts of numbers divided by `factor`.
+    """
 
     count: Floats
-    total: Floats
-    squares: Floats
+    totals: list[Floats]
+    factor: Fraction = Fraction(1)
 
 
 def attend(program: Program, state: State) -> State:
@@ -43,27 +52,37 @@ def head_output(program: Program, name: str, state: State) -> Column:
     """What the head `name` reports at every entry, null where it is undefined."""
     head, spec = program.heads[name], program.specs[name]
     sums = select(program, head, state)
-    defined = sums.count > 0
     if isinstance(spec, Numerical):
-        return np.where(defined, sums.total / np.maximum(sums.count, 1), np.nan)
-    agree = defined & (sums.count * sums.squares == sums.total**2)
-    return np.where(agree, sums.total / np.maximum(sums.count, 1), NULL).astype(np.int64)
+        return place_means(spec, sums.totals, sums.count, sums.factor)
+    total, squares = sums.totals
+    agree = (sums.count > 0) & (sums.count * squares == total**2)
+    return np.where(agree, total / np.maximum(sums.count, 1), NULL).astype(np.int64)
 
 
 def select(program: Program, head: Head, state: State) -> Sums:
-    """The sums over what `head` selects; squares are left at 0 for numbers, which may differ."""
+    """The sums over what `head` selects."""
+    count, totals = _way(program, head)(program, head, state)
+    numbers = program.derived(part_tables).get(head.value)
+    return Sums(count, totals, Fraction(1) if numbers is None else numbers.parts.factor)
+
+
+def _way(program: Program, head: Head) -> Callable[[Program, Head, State], Counted]:
     if head.relative_positions is not None:
-        return _by_offset(program, head, state)
-    if program.causal:
-        return _by_key_before(program, head, state)
-    return _by_key(program, head, state)
+        return _by_offset
+    return _by_key_before if program.causal else _by_key
 
 
-def _by_offset(program: Program, head: Head, state: State) -> Sums:
+def _terms(program: Program, head: Head, values: Column) -> list[Floats]:
+    """What is added up of the values that a head carries."""
+    numbers = program.derived(part_tables).get(head.value)
+    return [values, values * values] if numbers is None else numbers.split(values)
+
+
+def _by_offset(program: Program, head: Head, state: State) -> Counted:
     """Walk the allowed offsets: work grows with their number, not with the length squared."""
     longest = int(state.batch.ends.max(initial=0))
-    is_number = isinstance(program.specs[head.value], Numerical)
-    count, total, squares = (np.zeros(len(state.batch.example)) for _ in range(3))
+    count = np.zeros(len(state.batch.example))
+    totals = [np.zeros_like(count) for _ in _terms(program, head, count)]
     for offset in sorted(head.relative_positions or ()):
         if abs(offset) >= longest or (program.causal and offset > 0):
             continue
@@ -71,12 +90,10 @@ def _by_offset(program: Program, head: Head, state: State) -> Sums:
         if head.query is not None and head.key is not None:
             keys, _ = _neighbours(state, head.key, offset)
             chosen = chosen & _matches(program, head.query, state.columns[head.query], keys)
-        carried = np.where(chosen, values, 0.0)
         count += chosen
-        total += carried
-        if not is_number:
-            squares += carried * carried
-    return Sums(count, total, squares)
+        for total, term in zip(totals, _terms(program, head, values), strict=True):
+            total += np.where(chosen, term, 0.0)
+    return count, totals
 
 
 def _neighbours(state: State, name: str, offset: int) -> tuple[Column, Mask]:
@@ -100,28 +117,27 @@ def _matches(program: Program, query_name: str, query: Column, key: Column) -> M
             return np.asarray(query == key)
 
 
-def _by_key_before(program: Program, head: Head, state: State) -> Sums:
+def _by_key_before(program: Program, head: Head, state: State) -> Counted:
     """The selection matrix under the causal mask (A.3), some of its rows at a time."""
     assert head.query is not None
     assert head.key is not None
     batch, query = state.batch, state.columns[head.query]
     places, keys, values = before(state, head.key, head.value)
-    is_number = isinstance(program.specs[head.value], Numerical)
-    count, total, squares = (np.zeros(len(query)) for _ in range(3))
+    terms = _terms(program, head, values)
+    count, *totals = (np.zeros(len(query)) for _ in range(1 + len(terms)))
     rows = max(1, CELLS // max(1, places.shape[1]))
     for first in range(0, len(query), rows):
         block = slice(first, first + rows)
         example = batch.example[block]
         chosen = places[example] <= batch.position[block, None]
         chosen &= _matches(program, head.query, query[block, None], keys[example])
-        carried = np.where(chosen, values[example], 0.0)
-        count[block], total[block] = chosen.sum(1), carried.sum(1)
-        if not is_number:
-            squares[block] = (carried * carried).sum(1)
-    return Sums(count, total, squares)
+        count[block] = chosen.sum(1)
+        for total, term in zip(totals, terms, strict=True):
+            total[block] = np.where(chosen, term[example], 0.0).sum(1)
+    return count, totals
 
 
-def _by_key(program: Program, head: Head, state: State) -> Sums:
+def _by_key(program: Program, head: Head, state: State) -> Counted:
     """Sum once over each key value of each sequence; every query then looks its sum up."""
     assert head.query is not None
     assert head.key is not None
@@ -129,22 +145,20 @@ def _by_key(program: Program, head: Head, state: State) -> Sums:
     values = state.columns[head.value].astype(np.float64)
     assert isinstance(key_spec, Categorical)
     slots = batch.example * key_spec.size + state.columns[head.key].astype(np.int64)
-    is_number = isinstance(program.specs[head.value], Numerical)
-    squared = np.zeros_like(values) if is_number else values * values
     per_key = [
         np.bincount(slots, weights=weights, minlength=len(batch) * key_spec.size)
-        for weights in (None, values, squared)
+        for weights in (None, *_terms(program, head, values))
     ]
     query = state.columns[head.query].astype(np.int64)
     match program.specs[head.query]:
         case SetValued() as spec:
             members = _members(spec)
             found = [(sums.reshape(len(batch), -1) @ members.T) for sums in per_key]
-            count, total, squares = (sums[batch.example, query] for sums in found)
+            count, *totals = (sums[batch.example, query] for sums in found)
         case _:
             wanted = batch.example * key_spec.size + query
-            count, total, squares = (sums[wanted].astype(np.float64) for sums in per_key)
-    return Sums(count, total, squares)
+            count, *totals = (sums[wanted].astype(np.float64) for sums in per_key)
+    return count, totals
 
 
 def _members(spec: SetValued) -> Floats:

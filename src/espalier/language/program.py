@@ -18,6 +18,7 @@ from espalier.language.exploration import FfnFunction
 from espalier.language.heads import Halt, Head
 from espalier.language.lazy import LazyRules, resets
 from espalier.language.merging import merge_rules
+from espalier.language.numbers import held_numbers
 from espalier.language.rules import Rule, RuleSet, as_rules
 from espalier.language.validation import (
     Initial,
@@ -33,6 +34,7 @@ from espalier.language.validation import (
 from espalier.language.variables import (
     MOST_ITEMS,
     Categorical,
+    Numerical,
     Variable,
     as_integer,
     as_items,
@@ -78,6 +80,12 @@ class Program:
         return frozenset(
             atom.variable for rule in self.rules if not rule.is_reset for atom in rule.antecedent
         )
+
+    @cached_property
+    def held(self) -> dict[str, tuple[float, ...]]:
+        """Every number that a numerical variable, no head's output, may hold: not only buckets."""
+        numerical = (name for name in self.variables if isinstance(self.specs[name], Numerical))
+        return {name: held_numbers(self, name) for name in numerical}
 
     def derived(self, make: Callable[[Program], T]) -> T:
         """What `make` makes of the program: made once, and kept as long as the program is.

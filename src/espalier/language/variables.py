@@ -13,18 +13,14 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 from espalier.errors import ProgramError, listed
+from espalier.language.exact import meant
 
 Value = int | float | frozenset[int]
 InitFunction = Callable[[int], object]
-
-# A mean that lies this share of a gap above a midpoint still counts as a tie, in both machines:
-# float32 sums cannot promise to land on a midpoint exactly. Where a gap is narrow next to the
-# numbers around it the share is larger, as many float32 roundings of them as this, up to a quarter.
-TIE = 2.0**-14
-TIE_ROUNDINGS = 32 * 2.0**-23
 
 # No collection that is given is larger: what goes on beyond it is taken to have no end.
 MOST_ITEMS = 4_000_000
@@ -126,21 +122,24 @@ class Numerical:
                 )
 
     @cached_property
-    def ties(self) -> tuple[float, ...]:
-        """For each gap between buckets, how far above its midpoint still counts as a tie."""
-        return tuple(
-            min(max((high - low) * TIE, max(abs(low), abs(high)) * TIE_ROUNDINGS), (high - low) / 4)
-            for low, high in itertools.pairwise(self.values)
-        )
+    def midpoints(self) -> tuple[Fraction, ...]:
+        """Where one bucket ends, exactly; a midpoint itself belongs to the lower bucket."""
+        exact = map(meant, self.values)
+        return tuple((low + high) / 2 for low, high in itertools.pairwise(exact))
 
     @cached_property
     def boundaries(self) -> tuple[float, ...]:
-        """Where one bucket ends: the midpoints, a tie going to the lower bucket."""
-        gaps = zip(itertools.pairwise(self.values), self.ties, strict=True)
-        return tuple(low / 2 + high / 2 + tie for (low, high), tie in gaps)
+        """The largest float of each bucket but the last, which tells floats apart exactly."""
+        nearest = ((float(middle), middle) for middle in self.midpoints)
+        return tuple(
+            below if meant(below) <= middle else math.nextafter(below, -math.inf)
+            for below, middle in nearest
+        )
 
-    def bucket(self, number: float) -> int:
-        """The code of the value nearest to `number`."""
+    def bucket(self, number: Fraction | float) -> int:
+        """The code of the value nearest to `number`, by exact arithmetic; a tie goes down."""
+        if isinstance(number, Fraction):
+            return bisect.bisect_left(self.midpoints, number)
         return bisect.bisect_left(self.boundaries, number)
 
     def check(self, value: object) -> float:

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from espalier.nets.compiled.means import divide, normalise, unnormalised_softmax
 from espalier.nets.compiled.sparse import SparseLinear, at_least_float32
 from espalier.nets.compiled.weights import HeadWeights, Sparse
 from espalier.shapes import Residual, Valid
@@ -87,6 +88,10 @@ class Pattern(nn.Module):
         self.value = SparseLinear(_stack([head.value for head in heads]))
         self.output = SparseLinear(_beside([head.output for head in heads]))
         self.sink, self.relative, self.causal = first.sink, bias, causal
+        self.sizes = [head.value.shape[0] for head in heads]
+        self.means = [head.mean for head in heads]
+        self.counts = any(mean is not None for mean in self.means)
+        self.sums_wide = any(mean is not None and mean.sums_wide for mean in self.means)
         offsets = bias.offsets if bias is not None else ()
         self.offsets = tuple(offset for offset in offsets if offset <= 0 or not causal)
         self.is_near = 0 < len(self.offsets) <= FEW_OFFSETS
@@ -120,20 +125,43 @@ class Pattern(nn.Module):
             carried = (weights.transpose(1, 2) * value).sum(1, keepdim=True)
         else:
             carried = weights @ value
-        return self.output.compact(carried.to(z.dtype))
+        return self.write(carried, weights, z.dtype)
+
+    def soften(self, logits: Float[Tensor, "*batch M"]) -> Float[Tensor, "*batch M"]:
+        """Attention weights; where numbers are averaged, what they are before normalisation."""
+        if not self.counts:
+            return softmax_with_sink(logits, self.sink)
+        weights = unnormalised_softmax(logits, self.sink)
+        return weights.double() if self.sums_wide else weights
+
+    def write(
+        self,
+        carried: Float[Tensor, "B queries W"],
+        weights: Float[Tensor, "B queries places"],
+        dtype: torch.dtype,
+    ) -> Float[Tensor, "B queries rows"]:
+        """What is added to the stream of the sums that the heads of this pattern have carried."""
+        if self.counts:
+            parts = zip(carried.split(self.sizes, -1), self.means, strict=True)
+            done = [
+                normalise(part, weights) if mean is None else divide(part, mean)
+                for part, mean in parts
+            ]
+            carried = torch.cat(done, -1) if len(done) > 1 else done[0]
+        return self.output.compact(carried.to(dtype))
 
     def weights(self, z: Residual, valid: Valid) -> Float[Tensor, "B queries places"]:
         """How much each position attends to each other, or to each relative position if few."""
         asking = z[:, :1] if self.is_uniform else z
         query, key = at_least_float32(self.query(asking)), at_least_float32(self.key(z))
         if self.is_near:
-            return softmax_with_sink(self._logits_near(query, key, valid), self.sink)
+            return self.soften(self._logits_near(query, key, valid))
         logits = query @ key.transpose(1, 2)
         if not self.is_uniform:
             positions = torch.arange(query.shape[1], device=query.device)
             logits = self.masked(logits, positions[None, :] - positions[:, None])
         logits = logits.masked_fill(~valid[:, None, :], -torch.inf)
-        return softmax_with_sink(logits, self.sink)
+        return self.soften(logits)
 
     def keep(self, weights: Tensor, rows: Tensor, length: int) -> Tensor:
         """Known weights for some rows of the batch, cut to `length` positions."""

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from espalier.nets.compiled.attention import Pattern, shift, softmax_with_sink
+from espalier.nets.compiled.attention import Pattern, shift
 from espalier.nets.compiled.sparse import at_least_float32
 from espalier.shapes import Lengths
 
@@ -131,7 +131,7 @@ def carry(
         past, own = weights[..., : fresh.longest], weights[..., fresh.longest :]
         carried = past @ kept.value[:, : fresh.longest].to(weights.dtype)
         carried = carried + own @ block.value.to(weights.dtype)
-    return pattern.output.compact(carried.to(block.value.dtype))
+    return pattern.write(carried, weights, block.value.dtype)
 
 
 def _weigh_all(
@@ -149,7 +149,7 @@ def _weigh_all(
     past = past.masked_fill((old >= fresh.starts[:, None])[:, None, :], -torch.inf)
     own = query @ at_least_float32(key).transpose(1, 2)
     own = pattern.masked(own, fresh.positions[:, None, :] - fresh.positions[..., None])
-    return softmax_with_sink(torch.cat([past, own], -1), pattern.sink)
+    return pattern.soften(torch.cat([past, own], -1))
 
 
 def _weigh_near(
@@ -165,7 +165,7 @@ def _weigh_near(
     for offset in pattern.offsets:
         there = at_least_float32(_beside(key, kept.key, fresh, offset))
         logits.append(pattern.logit_near(query, there, fresh.positions + offset >= 0, offset))
-    return softmax_with_sink(torch.stack(logits, -1), pattern.sink)
+    return pattern.soften(torch.stack(logits, -1))
 
 
 def _beside(

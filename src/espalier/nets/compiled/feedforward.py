@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from espalier.nets.compiled.lookup import Lookup, look_up
-from espalier.nets.compiled.sparse import SparseLinear, at_least_float32
+from espalier.nets.compiled.sparse import SparseLinear
 from espalier.nets.compiled.weights import ExpansionWeights, FeedForwardWeights
 from espalier.shapes import Residual
 
@@ -99,16 +99,22 @@ class _Units(nn.Module):
 
 
 class Expansion(nn.Module):
-    """What rules see of numbers, sets and averages: one-hot features, made by two layers."""
+    """What rules see of numbers, sets and averages: one-hot features, made by two or three layers."""
 
     def __init__(self, weights: ExpansionWeights) -> None:
         super().__init__()
         self.inner = SparseLinear(weights.inner, weights.inner_bias)
         self.outer = SparseLinear(weights.outer, weights.outer_bias)
+        self.middle = None
+        if weights.middle is not None:
+            self.middle = SparseLinear(weights.middle, weights.middle_bias)
 
     def forward(self, z: Float[Tensor, "P D"]) -> Float[Tensor, "P X"]:
-        """The features, in float32 at least."""
-        return clip(self.outer.compact(clip(self.inner.compact(at_least_float32(z)))))
+        """The features, in the type of the thresholds."""
+        hidden = clip(self.inner.compact(z.to(self.inner.values.dtype)))
+        if self.middle is not None:
+            hidden = clip(self.middle.compact(hidden))
+        return clip(self.outer.compact(hidden))
 
 
 def clip(x: Tensor) -> Tensor:

@@ -60,6 +60,7 @@ class UniversalEncoder(nn.Module):
         self.feedforward = feedforward or FeedForward(weights.feedforward, groups)
         self.unembedding = SparseLinear(weights.unembedding)
         self.halt, self.longest, self.causal = weights.halt, weights.longest, weights.causal
+        self.why = weights.why
 
     def embed(self, tokens: Tokens, positions: Tokens | None = None) -> Residual:
         """The residual stream before the first layer; positions count from 0 unless given."""
@@ -146,9 +147,8 @@ class UniversalEncoder(nn.Module):
         """Refuse a sequence that is too long for the averages of this model."""
         if self.longest is not None and length > self.longest:
             raise ProgramError(
-                f"the input has {length} positions; with {self.token_embedding.dtype} a head of "
-                f"this model can tell a unanimous average from others over {self.longest} "
-                "positions at most: compile with a wider dtype"
+                f"the input has {length} positions; with {self.token_embedding.dtype} this model "
+                f"takes {self.longest} at most: {self.why}; compile with a wider dtype"
             )
 
     def _refuse_endless(

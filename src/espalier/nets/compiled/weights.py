@@ -82,6 +82,17 @@ class RelativeBias:
 
 
 @dataclass(frozen=True)
+class MeanWeights:
+    """How a numerical head divides what it has summed by its last value dimension, the count.
+
+    With a `base` the sums are digits of one number, divided as such and rounded up at the end.
+    """
+
+    base: float | None
+    sums_wide: bool  # the sums need float64
+
+
+@dataclass(frozen=True)
 class HeadWeights:
     """One attention head. The sink is one more logit, whose value is the zero vector."""
 
@@ -91,16 +102,22 @@ class HeadWeights:
     output: Sparse  # D x width of the value
     sink: float
     relative_bias: RelativeBias | None = None
+    mean: MeanWeights | None = None  # of a head that averages numbers exactly
 
 
 @dataclass(frozen=True)
 class ExpansionWeights:
-    """Two layers of clipped ReLU that turn numbers, sets and averages into one-hot features."""
+    """Layers of clipped ReLU that turn numbers, sets and averages into one-hot features.
+
+    The one in the middle is there where the parts of numbers are compared one after another.
+    """
 
     inner: Sparse
     inner_bias: Tensor
     outer: Sparse
     outer_bias: Tensor
+    middle: Sparse | None = None
+    middle_bias: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -132,5 +149,6 @@ class Weights:
     halt: HaltWeights | None = None
     # A sequence may be at most this long, because an average over more positions is too coarse.
     longest: int | None = None
+    why: str = ""  # and what could not be told apart in a longer one
     # A position attends to itself and to its left, and stays as it is once it has halted.
     causal: bool = False
