@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from fractions import Fraction
 from random import Random
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import espalier as es
 import fractions_oracle as oracle
-from espalier.language import numerical_var, program_spec, qkv, var
 
 TYPES = (torch.float32, torch.float64)
 

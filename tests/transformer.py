@@ -6,11 +6,12 @@ Reads the same `Weights` as the runtime and shares no code with it.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import torch
 from torch import Tensor
 
-from espalier.nets.compiled.weights import FeedForwardWeights, HeadWeights, Weights
+from espalier.nets.compiled.weights import FeedForwardWeights, HeadWeights, MeanWeights, Weights
 
 
 def attend(head: HeadWeights, z: Tensor, *, causal: bool = False) -> Tensor:
@@ -24,8 +25,28 @@ def attend(head: HeadWeights, z: Tensor, *, causal: bool = False) -> Tensor:
         top = max([*logits, head.sink])
         powers = [math.exp(logit - top) for logit in logits]
         total = sum(powers) + math.exp(head.sink - top)
-        rows.append(sum((p / total) * v for p, v in zip(powers, value, strict=not causal)) @ output)
+        pairs = list(zip(powers, value, strict=not causal))
+        carried = sum((p / total) * v for p, v in pairs)
+        if head.mean is not None:
+            sums = sum(p * v for p, v in pairs)
+            carried = mean(head.mean, sums) if top > head.sink else torch.zeros_like(sums)
+        rows.append(carried @ output)
     return torch.stack(rows)
+
+
+def mean(weights: MeanWeights, sums: Tensor) -> Tensor:
+    """Sums divided by the last of them; or, as the digits of one number, in whole numbers."""
+    *digits, count = map(Fraction, sums.tolist())
+    if weights.base is None:
+        return torch.tensor([*(float(d / count) for d in digits), 1.0], dtype=sums.dtype)
+    base, number = int(weights.base), Fraction(0)
+    for digit in digits:
+        number = number * base + digit
+    whole, found = math.ceil(number / count), []
+    for _ in digits[1:]:
+        whole, digit = divmod(whole, base)
+        found.insert(0, digit)
+    return torch.tensor([whole, *found, 1], dtype=sums.dtype)
 
 
 def _bias(head: HeadWeights, offset: int) -> float:
@@ -42,6 +63,8 @@ def feed_forward(weights: FeedForwardWeights, z: Tensor) -> Tensor:
     if weights.expansion is not None:
         wide = weights.expansion
         inner = (z.to(wide.inner_bias.dtype) @ wide.inner.dense().T + wide.inner_bias).clamp(0, 1)
+        if wide.middle is not None:
+            inner = (inner @ wide.middle.dense().T + wide.middle_bias).clamp(0, 1)
         outer = (inner @ wide.outer.dense().T + wide.outer_bias).clamp(0, 1)
         seen = torch.cat([z, outer.to(z.dtype)], -1)
     return (seen @ weights.w1.dense().T + weights.b1).clamp(0, 1) @ weights.w2.dense().T

@@ -208,9 +208,6 @@ def test_a_mean_between_buckets_stays_exact_and_is_cleared_exactly_for_hundreds_
 @pytest.mark.parametrize("size", [2, 6, 10, 34, 200, 1000])
 @pytest.mark.parametrize("values", [(0.0, 1.0), (1000.0, 1001.0), (100.0, 100.1), (-3.0, 7.0)])
 def test_ties_go_to_the_lower_bucket_in_both_machines(size: int, values) -> None:
-    if size > 100 and values[0] > 0:
-        size = 100  # so narrow a gap counts more of what is above half-way as a tie
-
     def read(z):
         z["high"] = int(z["mean"] == values[1])
 
@@ -353,15 +350,9 @@ def test_impossible_settings_are_refused(settings: dict[str, object], message: s
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ((1.0, 1.0 + 1e-7), "closer than"),
-        ((0.0, 1e38), "too large"),
-        ((0.0, 1e-37), "closer than"),
-        ((1000.0, 1000.01), "closer than"),
-    ],
+    ("values", "message"), [((0.0, 1e38), "too large"), ((0.0, 1e-37), "1e-37")]
 )
-def test_numbers_that_the_type_cannot_hold_or_tell_apart_are_refused(values, message) -> None:
+def test_numbers_that_the_type_cannot_hold_are_refused(values, message) -> None:
     def read(z):
         z["high"] = int(z["x"] == values[1])
 
@@ -380,9 +371,17 @@ def test_numbers_that_the_type_cannot_hold_or_tell_apart_are_refused(values, mes
 
 @pytest.mark.parametrize(
     ("values", "first"),
-    [((0.0, 1e-4, 1000.0), 0.0), ((0.0, 1.0, 1e7), 0.0), ((0.0, 1.0), 1e7)],
+    [
+        ((0.0, 1e-4, 1000.0), 0.0),
+        ((0.0, 1.0, 1e7), 0.0),
+        ((0.0, 1.0), 1e7),
+        ((1.0, 1.0 + 1e-7), 1e-9),
+        ((1000.0, 1000.01), 1 / 3),
+        ((1 / 7, 1e9), 2**-40),
+    ],
 )
-def test_rewriting_numbers_of_very_different_sizes_needs_float64(values, first) -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_numbers_of_very_different_sizes_are_rewritten_exactly(values, first, dtype) -> None:
     def turn(z):
         z["x"] = values[(values.index(z["x"]) + 1) % len(values)]
         z["high"] = int(z["x"] == values[1])
@@ -393,9 +392,7 @@ def test_rewriting_numbers_of_very_different_sizes_needs_float64(values, first) 
         output_name="high",
         input_range=2,
     )
-    with pytest.raises(es.CompileError, match=r"'x'.*closer than"):
-        es.compile_program(program)
-    model = es.compile_program(program, dtype=torch.float64)
+    model = es.compile_program(program, dtype=dtype)
     assert es.verify(program, [[0, 1]], model=model, max_layers=7).ok
 
 

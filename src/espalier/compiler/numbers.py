@@ -57,7 +57,6 @@ class Format:
         bounds = [unit * 2.0 ** (self.parts.bits + 1) for unit in self.parts.units]
         return bounds[: self.size]
 
-
     def split_mean(
         self, scaled: Fraction, least: Fraction | None, most: Fraction | None
     ) -> list[float]:
@@ -158,9 +157,7 @@ def _bits(program: Program, name: str, dtype: torch.dtype) -> int:
     return min(bits, -math.ceil(math.log2(torch.finfo(dtype).eps)) - 3 - atoms.bit_length())
 
 
-def _mean(
-    program: Program, name: str, formats: dict[str, Format], dtype: torch.dtype
-) -> Format:
+def _mean(program: Program, name: str, formats: dict[str, Format], dtype: torch.dtype) -> Format:
     head, spec = program.heads[name], program.specs[name]
     assert isinstance(spec, Numerical)
     value = formats[head.value]

@@ -74,8 +74,8 @@ def _way(program: Program, head: Head) -> Callable[[Program, Head, State], Count
 
 def _terms(program: Program, head: Head, values: Column) -> list[Floats]:
     """What is added up of the values that a head carries."""
-    numbers = program.derived(part_tables).get(head.value)
-    return [values, values * values] if numbers is None else numbers.split(values)
+    numbers, plain = program.derived(part_tables).get(head.value), values.astype(np.float64)
+    return [plain, plain * plain] if numbers is None else numbers.split(plain)
 
 
 def _by_offset(program: Program, head: Head, state: State) -> Counted:
@@ -142,12 +142,11 @@ def _by_key(program: Program, head: Head, state: State) -> Counted:
     assert head.query is not None
     assert head.key is not None
     batch, key_spec = state.batch, program.specs[head.key]
-    values = state.columns[head.value].astype(np.float64)
     assert isinstance(key_spec, Categorical)
     slots = batch.example * key_spec.size + state.columns[head.key].astype(np.int64)
     per_key = [
         np.bincount(slots, weights=weights, minlength=len(batch) * key_spec.size)
-        for weights in (None, *_terms(program, head, values))
+        for weights in (None, *_terms(program, head, state.columns[head.value]))
     ]
     query = state.columns[head.query].astype(np.int64)
     match program.specs[head.query]:

@@ -25,9 +25,7 @@ def meant(number: float) -> Fraction:
         return own
     size = abs(number)
     # Half-way to the next floats on both sides.
-    low, high = (
-        (Fraction(math.nextafter(size, side)) + abs(own)) / 2 for side in (0.0, math.inf)
-    )
+    low, high = ((Fraction(math.nextafter(size, side)) + abs(own)) / 2 for side in (0.0, math.inf))
     found = _simplest(*low.as_integer_ratio(), *high.as_integer_ratio())
     if found.denominator > LARGEST_DENOMINATOR or float(found) != size:
         written = Decimal(repr(size))

@@ -37,7 +37,9 @@ class PartTable:
 
 def part_tables(program: Program) -> dict[str, PartTable]:
     """The parts in which float64 adds up the numbers of each variable exactly."""
-    return {name: PartTable(parts_of(held, SUMMED_BITS), held) for name, held in program.held.items()}
+    return {
+        name: PartTable(parts_of(held, SUMMED_BITS), held) for name, held in program.held.items()
+    }
 
 
 def place_means(

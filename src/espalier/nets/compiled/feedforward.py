@@ -99,7 +99,7 @@ class _Units(nn.Module):
 
 
 class Expansion(nn.Module):
-    """What rules see of numbers, sets and averages: one-hot features, made by two or three layers."""
+    """What rules see of numbers, sets and averages: one-hot features."""
 
     def __init__(self, weights: ExpansionWeights) -> None:
         super().__init__()

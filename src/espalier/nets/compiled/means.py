@@ -30,9 +30,7 @@ def normalise(
     return sums / torch.where(total > 0, total, 1.0)
 
 
-def divide(
-    sums: Float[Tensor, "*batch W"], mean: MeanWeights
-) -> Float[Tensor, "*batch W"]:
+def divide(sums: Float[Tensor, "*batch W"], mean: MeanWeights) -> Float[Tensor, "*batch W"]:
     """The mean of each part, and 1, where the count, the last of `sums`, is not 0; else zeros."""
     wide = sums.double()
     total, count = wide[..., :-1], wide[..., -1:]
