@@ -167,12 +167,21 @@ def describe(value: object) -> str:
     """The type of a value and its fields, each cut short."""
     if not is_dataclass(value):
         return object.__repr__(value)
-    short = reprlib.Repr()
+    short = _Short()
     short.maxstring = short.maxother = 60
     named = [
         f"{one.name}={short.repr(getattr(value, one.name))}" for one in fields(value) if one.repr
     ]
     return f"{type(value).__name__}({', '.join(named)})"
+
+
+class _Short(reprlib.Repr):
+    """Python's own way to cut reprs; an array is known by its shape."""
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        if hasattr(x, "shape") and hasattr(x, "dtype"):
+            return f"{x.dtype} array of {' x '.join(map(str, x.shape)) or 'no dimensions'}"
+        return super().repr_instance(x, level)
 
 
 def fit(text: str) -> str:

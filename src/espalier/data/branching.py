@@ -17,6 +17,7 @@ import numpy as np
 from espalier.data.treebank import ROOT, Parsed, Treebank
 from espalier.errors import DataError, FileError, check_whole, nearest
 from espalier.files import write_text
+from espalier.results import Described
 
 Order = Literal["left", "right"]
 # Tags by turns, so that both classes occur.
@@ -45,8 +46,8 @@ class BranchingConfig:
             raise DataError(f"a word cannot govern {self.governed} of {self.words} words")
 
 
-@dataclass(frozen=True)
-class BranchingCorpus:
+@dataclass(frozen=True, repr=False)
+class BranchingCorpus(Described):
     """A text and a treebank of one language."""
 
     config: BranchingConfig

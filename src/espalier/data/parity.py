@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from espalier.errors import DataError, check_whole
+from espalier.results import Described
 
 START, PAD = 2, 0
 
@@ -42,8 +43,8 @@ class ParityConfig:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class ParitySet:
+@dataclass(frozen=True, eq=False, repr=False)
+class ParitySet(Described):
     """Bit strings, shorter ones filled up with zeros."""
 
     bits: NDArray[np.int64]  # M x longest
@@ -91,8 +92,8 @@ class ParitySet:
         return np.pad(self.bits, ((0, 0), (1, 0)), constant_values=START)
 
 
-@dataclass(frozen=True, eq=False)
-class ParitySplit:
+@dataclass(frozen=True, eq=False, repr=False)
+class ParitySplit(Described):
     """The strings to learn from and those to be judged by."""
 
     train: ParitySet

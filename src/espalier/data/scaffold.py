@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Int
 
 from espalier.errors import DataError, check_whole
+from espalier.results import Described
 
 Setting = Literal["familiar", "unfamiliar"]
 Array = np.ndarray
@@ -80,8 +81,8 @@ class ScaffoldConfig:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Examples:
+@dataclass(frozen=True, repr=False)
+class Examples(Described):
     """Test sequences, one rule each; the close symbol is predicted at `last`."""
 
     tokens: Int[Array, "M N"]
@@ -94,8 +95,8 @@ class Examples:
         return self.open_at + self.length
 
 
-@dataclass(frozen=True)
-class ScaffoldCorpus:
+@dataclass(frozen=True, repr=False)
+class ScaffoldCorpus(Described):
     """Training tokens, the scaffolds in them, and the two test sets."""
 
     config: ScaffoldConfig

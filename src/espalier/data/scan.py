@@ -18,6 +18,7 @@ from typing import Literal, get_args
 
 from espalier.data import sources
 from espalier.errors import DataError, nearest
+from espalier.results import Described
 
 Split = Literal["all", "length", "mcd1", "mcd2", "mcd3", "grammar"]
 SPLITS: tuple[str, ...] = get_args(Split)
@@ -51,8 +52,8 @@ class Example:
         return len(self.actions.split())
 
 
-@dataclass(frozen=True)
-class ScanSplit:
+@dataclass(frozen=True, repr=False)
+class ScanSplit(Described):
     """The examples to learn from and those to be judged by.
 
     `all` and `grammar` have only the latter: the 20,910 of the file, or made from the grammar.

@@ -19,6 +19,7 @@ from jaxtyping import Int
 
 from espalier.data.sources import find
 from espalier.errors import DataError, FileError
+from espalier.results import Described
 
 Array = np.ndarray
 END, UNKNOWN = "<eos>", "<unk>"
@@ -27,8 +28,8 @@ TEXTS = ("wikitext-2",)
 WIKITEXT_2_WORDS = 33_278
 
 
-@dataclass(frozen=True)
-class TextCorpus:
+@dataclass(frozen=True, repr=False)
+class TextCorpus(Described):
     """Three streams of token numbers and the words they stand for."""
 
     name: str

@@ -12,13 +12,17 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int
 
 from espalier.errors import DataError, FileError
 from espalier.files import atomic_path
+from espalier.results import Described, Result
+
+if TYPE_CHECKING:
+    import pandas
 
 Array = np.ndarray
 ROOT = -1  # the head of a sentence's root
@@ -29,8 +33,8 @@ OTHER = ("PUNCT", "SYM", "X")
 TAGS = OPEN + CLOSED + OTHER  # a tag's number is its place
 
 
-@dataclass(frozen=True)
-class Coded:
+@dataclass(frozen=True, repr=False)
+class Coded(Described):
     """Names that occur over and over, as numbers."""
 
     names: tuple[str, ...]
@@ -47,8 +51,8 @@ class Coded:
         return tuple(self.names[number] for number in self.ids[place])
 
 
-@dataclass(frozen=True)
-class Parsed:
+@dataclass(frozen=True, repr=False)
+class Parsed(Described):
     """One sentence: its words, their tags, heads (places; ROOT has none) and relations."""
 
     name: str
@@ -61,8 +65,8 @@ class Parsed:
         return len(self.words)
 
 
-@dataclass(frozen=True)
-class Treebank:
+@dataclass(frozen=True, repr=False)
+class Treebank(Result):
     """Sentences one after the other: word w of sentence s is `starts[s] + w` in every array."""
 
     name: str
@@ -135,6 +139,25 @@ class Treebank:
             whole.update(np.ascontiguousarray(numbers, dtype=np.int64).tobytes())
         return whole.hexdigest()
 
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a word: its sentence, its place there, its tag, its head and its relation."""
+        import pandas as pd
+
+        lengths = self.lengths
+        return pd.DataFrame(
+            {
+                "sentence": np.repeat(np.arange(len(self)), lengths),
+                "place": np.arange(len(self.tags)) - np.repeat(self.starts[:-1], lengths),
+                "word": self.words[:],
+                "tag": np.array(TAGS)[self.tags],
+                "head": self.heads,
+                "relation": self.relations[:],
+            }
+        )
+
+    def _suffixes(self) -> tuple[str, ...]:
+        return (".npz", *super()._suffixes())
+
     def select(self, numbers: Sequence[int] | Int[Array, " K"]) -> Treebank:
         """Some sentences, in the order given."""
         places = [np.arange(self.starts[n], self.starts[n + 1]) for n in numbers]
@@ -161,7 +184,10 @@ class Treebank:
         return self.select(np.sort(drawn))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything as one .npz file, read faster than CoNLL-U."""
+        """Write everything as one .npz file, read faster than CoNLL-U, or show it by the suffix."""
+        if Path(path).suffix.lower() != ".npz":
+            super().save(path)
+            return
         given = {
             "name": np.array(self.name),
             "words": np.array("\n".join(self.words.names)),

@@ -23,6 +23,7 @@ from espalier.decomposition.engine import Engine, trusted
 from espalier.decomposition.inputs import Words, as_tokens, check_model, encode
 from espalier.errors import ConfigError, DataError
 from espalier.nets.lstm import LanguageModel
+from espalier.results import Result
 
 if TYPE_CHECKING:
     import pandas
@@ -37,7 +38,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, repr=False)
-class PairBlock:
+class PairBlock(Result):
     """The pairs of some successive sentences: an entry for each, in the order (sentence, l, r)."""
 
     first: int  # the number of the first sentence
@@ -55,14 +56,6 @@ class PairBlock:
 
     def __len__(self) -> int:
         return len(self.value)
-
-    def __repr__(self) -> str:
-        last = self.first + len(self.lengths) - 1
-        return (
-            f"{len(self):,} pairs of sentences {self.first:,} to {last:,}: mean DI "
-            f"{np.nanmean(self.value) if len(self) > self.undefined else np.nan:.4f}, "
-            f"{self.undefined:,} undefined, {self.unknown:,} unknown words"
-        )
 
     def to_frame(self) -> pandas.DataFrame:
         """One row a pair."""

@@ -7,7 +7,7 @@ hidden state (2020) or to the logits (the earlier paper) after step t (eq. 2).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,11 +28,15 @@ from espalier.decomposition.parts import Parts
 from espalier.decomposition.recursion import propagate
 from espalier.errors import ConfigError, nearest
 from espalier.nets.lstm import LanguageModel, LSTMState
+from espalier.results import Result
+
+if TYPE_CHECKING:
+    import pandas
 
 Space = Literal["hidden", "logits"]
 
 
-class Dependence(float):
+class Dependence(Result, float):
     """DI of two sets of words: a number that knows what it was made of. NaN: undefined.
 
     `joint` is what both sets contribute together, `interaction` by how much that is not the sum of
@@ -60,13 +64,16 @@ class Dependence(float):
         """1 where the sets contribute nothing together, so that there is no ratio; else 0."""
         return int(self != self)
 
-    def __repr__(self) -> str:
-        a, b = (" ".join(self.words[place] for place in some) for some in (self.a, self.b))
-        after = f"after {self.words[self.at]!r} ({self.at}), {self.space}"
-        note = f", {self.unknown} unknown" if self.unknown else ""
-        return f"DI({a!r}, {b!r}) = {float(self):.4f}   {after}{note}"
+    def to_frame(self) -> pandas.DataFrame:
+        """One row: both sets in words, where they were read, and the number."""
+        import pandas as pd
 
-    __str__ = __repr__
+        sets = {
+            name: " ".join(self.words[place] for place in some)
+            for name, some in (("a", self.a), ("b", self.b))
+        }
+        where = {"at": self.at, "after": self.words[self.at], "space": self.space}
+        return pd.DataFrame([{**sets, **where, "value": float(self), "unknown": self.unknown}])
 
 
 class Interactions(NamedTuple):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from espalier.errors import ProgramError, nearest
 from espalier.interpreter.batch import NULL, State
 from espalier.language import Numerical, Program, Rule, Value, as_integer, show_value
-from espalier.results import Result
+from espalier.results import Described, Result
 
 if TYPE_CHECKING:
     import pandas
@@ -22,8 +22,8 @@ Sublayer = Literal["attention", "mlp"]
 Assignment = dict[str, Value | None]
 
 
-@dataclass(frozen=True)
-class Moment:
+@dataclass(frozen=True, repr=False)
+class Moment(Described):
     """The residual stream after one sub-layer (or before all, at layer 0)."""
 
     layer: int

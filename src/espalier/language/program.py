@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from espalier.errors import ProgramError, nearest
 from espalier.language.builder import RuleBuilder
@@ -38,15 +38,20 @@ from espalier.language.variables import (
     Variable,
     as_integer,
     as_items,
+    show_value,
     without_functions,
 )
 from espalier.language.wiring import all_variables
+from espalier.results import Result
+
+if TYPE_CHECKING:
+    import pandas
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Program:
+@dataclass(frozen=True, repr=False)
+class Program(Result):
     """Variables, heads and rules; made by `program_spec`, which checks them."""
 
     variables: Mapping[str, Variable]
@@ -114,6 +119,20 @@ class Program:
         """The same program with exactly these rules, resets included."""
         return replace(self, rules=RuleSet(_check_rules(rules, self.specs, frozenset(self.heads))))
 
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a rule: its variable, its conditions, the old value and the new one."""
+        import pandas as pd
+
+        rows = [
+            (
+                rule.output,
+                ", ".join(map(str, rule.antecedent)),
+                *map(show_value, (rule.old, rule.new)),
+            )
+            for rule in self.rules
+        ]
+        return pd.DataFrame(rows, columns=["variable", "conditions", "old", "new"])
+
     def tokens(self, sequence: Iterable[object]) -> tuple[int, ...]:
         """`sequence` as token ids (or names of the vocabulary), refused if the program can't run.
 
@@ -148,18 +167,6 @@ class Program:
                 f"{self.input_range - 1}"
             )
         return number
-
-    def __str__(self) -> str:
-        lines = [
-            f"program: {self.rules.summary}, output {self.output_name}",
-            *(f"  {name}: {spec}" for name, spec in self.variables.items()),
-            *(f"  {name}: head, {head}" for name, head in self.heads.items()),
-        ]
-        if self.halt is not None:
-            lines.append(f"  halts when {self.halt.variable} = {self.halt.value} everywhere")
-        if self.causal:
-            lines.append("  causal: a position sees itself and those to its left")
-        return "\n".join(lines)
 
 
 def program_spec(

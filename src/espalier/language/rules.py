@@ -14,6 +14,7 @@ from typing import overload
 
 from espalier.errors import ProgramError
 from espalier.language.variables import Value, as_items, show_value
+from espalier.results import fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,9 @@ def _as_atom(item: object) -> Atom:
     return Atom(item[0], (item[1],))
 
 
+FEW = 10  # rules that a repr shows
+
+
 class RuleSet(Sequence[Rule]):
     """The rules of a program, resets included, in the order in which they were written."""
 
@@ -140,10 +144,10 @@ class RuleSet(Sequence[Rule]):
         return RuleSet(rule for rule in self if rule.output == output)
 
     def __repr__(self) -> str:
-        shown = [str(rule) for rule in self[:40]]
-        if len(self) > 40:
-            shown.append(f"... and {len(self) - 40:,} more")
-        return f"RuleSet of {len(self):,}:\n  " + "\n  ".join(shown)
+        shown = [str(rule) for rule in self[:FEW]]
+        if len(self) > FEW:
+            shown.append(f"... and {len(self) - FEW:,} more")
+        return fit(f"RuleSet of {len(self):,}:\n  " + "\n  ".join(shown))
 
 
 def as_rules(rules: object) -> list[Rule]:

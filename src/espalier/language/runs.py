@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from espalier.files import write_frame
+from espalier.results import Result
 
 if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Result):
     """One sequence's outputs, one a position, after `layers` layers."""
 
     outputs: list[int]
     layers: int
     halted: bool = True
 
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a position."""
+        import pandas as pd
 
-class Runs(Sequence[Run]):
+        return pd.DataFrame({"position": range(len(self.outputs)), "output": self.outputs})
+
+
+class Runs(Result, Sequence[Run]):
     """The runs of a batch, in the order in which the inputs were given."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
@@ -57,11 +62,6 @@ class Runs(Sequence[Run]):
     def __hash__(self) -> int:
         return hash(tuple((tuple(run.outputs), run.layers) for run in self))
 
-    def __repr__(self) -> str:
-        lines = [f"{len(self)} runs"]
-        lines += [f"  {r.layers} layers: {' '.join(map(str, r.outputs))}" for r in self[:10]]
-        return "\n".join(lines + (["  ..."] if len(self) > 10 else []))
-
     def to_frame(self) -> pandas.DataFrame:
         """One row a run: input, layers, halted, outputs."""
         import pandas as pd
@@ -74,7 +74,3 @@ class Runs(Sequence[Run]):
                 "outputs": [" ".join(map(str, run.outputs)) for run in self],
             }
         )
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as .csv, .parquet or .json."""
-        write_frame(path, self.to_frame())

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from espalier.results import Result
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -13,8 +19,8 @@ class Written:
     layers: int
 
 
-@dataclass(frozen=True)
-class Generation:
+@dataclass(frozen=True, repr=False)
+class Generation(Result):
     """A prompt and the tokens written after it, the stop token included where it was reached.
 
     `layers` says for each token how many layers the position took that wrote it.
@@ -29,3 +35,9 @@ class Generation:
     def sequence(self) -> tuple[int, ...]:
         """The whole text: prompt and written tokens."""
         return self.prompt + self.tokens
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a written token, with the layers that it took."""
+        import pandas as pd
+
+        return pd.DataFrame({"token": self.tokens, "layers": self.layers})

@@ -4,13 +4,14 @@ from espalier.learnability.constraints import DroppedConstraint
 from espalier.learnability.minimal import Dropped, MinimalProgram, minimal
 from espalier.learnability.optimum import local_optimum
 from espalier.learnability.traces import Traces, read_traces, record_traces
-from espalier.learnability.verdict import LocalOptimum
+from espalier.learnability.verdict import LocalOptimum, Parameter
 
 __all__ = [
     "Dropped",
     "DroppedConstraint",
     "LocalOptimum",
     "MinimalProgram",
+    "Parameter",
     "Traces",
     "local_optimum",
     "minimal",

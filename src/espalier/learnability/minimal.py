@@ -12,25 +12,24 @@ interpreter raises where it happens, and weights would write both values.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from espalier.files import write_frame
 from espalier.language import ByInput, ByPosition, Constant, Program, Rule, RuleSet
 from espalier.language.conflicts import find_conflict
 from espalier.language.validation import Initial
 from espalier.learnability.assignments import mlp_inputs, run_layers, training_set
 from espalier.learnability.constraints import DroppedConstraint, loosen
+from espalier.results import Result
 
 if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(frozen=True)
-class Dropped:
+@dataclass(frozen=True, repr=False)
+class Dropped(Result):
     """What a minimal version lacks: rules that never held, tokens and positions never seen.
 
     `constraints` are the conditions that went from rules that stay, each with the reason why.
@@ -40,16 +39,6 @@ class Dropped:
     tokens: tuple[int, ...]
     positions: tuple[int, ...]
     constraints: tuple[DroppedConstraint, ...] = ()
-
-    def __str__(self) -> str:
-        parts = (
-            (len(self.rules), "rules that never held"),
-            (len(self.constraints), "conditions of rules that were not needed"),
-            (len(self.tokens), "tokens never seen"),
-            (len(self.positions), "positions never seen"),
-        )
-        named = [f"{count:,} {what}" for count, what in parts if count]
-        return "dropped " + (", ".join(named) if named else "nothing")
 
     def to_frame(self) -> pandas.DataFrame:
         """One row for everything dropped: its kind, what it was, and why it went."""
@@ -61,12 +50,8 @@ class Dropped:
         rows += [("position", str(place), "it was never seen") for place in self.positions]
         return pd.DataFrame(rows, columns=["kind", "what", "why"])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as .csv, .parquet or .json."""
-        write_frame(path, self.to_frame())
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MinimalProgram(Program):
     """A program that is minimal for some inputs, and what was dropped to make it so."""
 
@@ -76,13 +61,6 @@ class MinimalProgram(Program):
     def clash(self) -> tuple[Rule, Rule] | None:
         """Two rules that can hold together on inputs it is not minimal for, or None."""
         return find_conflict(self.rules)
-
-    def __str__(self) -> str:
-        lines = [super().__str__(), f"  {self.dropped}"]
-        if self.clash is not None:
-            one, other = self.clash
-            lines.append(f"  on other inputs two rules can hold together: [{one}] and [{other}]")
-        return "\n".join(lines)
 
 
 def minimal(

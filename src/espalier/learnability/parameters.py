@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from espalier.interpreter.batch import Ints
 from espalier.language import Categorical, Numerical, Program, Rule, SetValued, Value, show_value
 from espalier.learnability.assignments import Assignments
+from espalier.results import Described
 
 Floats = NDArray[np.float64]
 
@@ -27,8 +28,8 @@ Floats = NDArray[np.float64]
 BLOCK = 4096
 
 
-@dataclass(frozen=True)
-class RuleParameters:
+@dataclass(frozen=True, repr=False)
+class RuleParameters(Described):
     """W1 (a row a rule), b1, and the entries of W2 that are not zero (a dict a rule)."""
 
     program: Program

@@ -26,6 +26,7 @@ from espalier.language import Program
 from espalier.language.records import program_hash
 from espalier.learnability.assignments import Distinct, Layer, exact_sizes, run_layers, training_set
 from espalier.learnability.trace_tables import SIDES, SUBLAYERS, Side, TraceTables, columns_of
+from espalier.results import Result
 from espalier.version import __version__
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ ROWS = 1 << 16
 
 
 @dataclass(frozen=True, repr=False)
-class Traces:
+class Traces(Result):
     """Rows of (input, output) of sub-layers: in memory, or in a file that is read when needed."""
 
     program: Program
@@ -98,13 +99,6 @@ class Traces:
     def to_frame(self) -> pandas.DataFrame:
         """One row a trace: sub-layer, where it was seen, and every variable before and after."""
         return self.table.to_pandas()
-
-    def __str__(self) -> str:
-        kind = "distinct traces" if self.distinct else "traces"
-        place = f" in {self.source}" if isinstance(self.source, Path) else ""
-        return f"{self.rows:,} {kind} of {len(self.program.specs)} variables{place}"
-
-    __repr__ = __str__
 
 
 def record_traces(

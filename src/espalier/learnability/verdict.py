@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import math
 import operator
-import os
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from espalier.files import write_frame
 from espalier.language import Atom, Rule
 from espalier.learnability.parameters import Floats, RuleParameters
+from espalier.results import Result
 
 if TYPE_CHECKING:
     import pandas
 
 Matrix = Literal["W1", "b1", "W2"]
-
-# Rules with offending parameters that are shown.
-SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -63,7 +58,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, repr=False)
-class LocalOptimum:
+class LocalOptimum(Result):
     """Whether the rules' parameters are a strict coordinate-wise local optimum, and why not."""
 
     parameters: RuleParameters
@@ -133,45 +128,6 @@ class LocalOptimum:
         ]
         names = ["matrix", "number", "rule", "entry", "value", "left", "right", "strict"]
         return pd.DataFrame(rows, columns=names)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as .csv, .parquet or .json."""
-        write_frame(path, self.to_frame())
-
-    def __str__(self) -> str:
-        by_rule: dict[int, list[Parameter]] = defaultdict(list)
-        for parameter in self.offending:
-            by_rule[parameter.number].append(parameter)
-        lines = [
-            f"{'a' if self.holds else 'not a'} strict coordinate-wise local optimum with "
-            f"{self.penalty.upper()} penalty, alpha = {self.alpha:g}",
-            f"  {len(self.parameters.b1):,} rules, {self.assignments:,} distinct assignments: "
-            f"{len(self.offending):,} of {self.count:,} parameters offend, none for alpha below "
-            f"{self.bound:g}",
-            *(f"  {self._describe(found)}" for found in list(by_rule.values())[:SHOWN]),
-        ]
-        if len(by_rule) > SHOWN:
-            lines.append(f"  ... and {len(by_rule) - SHOWN:,} more rules")
-        if self.removable:
-            rule, atom = self.removable[0]
-            lines.append(
-                f"  not minimal: {len(self.removable):,} conditions never fail alone, such as "
-                f"{atom} of [{rule}]"
-            )
-        if self.guards:
-            lines.append(f"  {len(self.guards):,} of them keep a rule from reading null")
-        return "\n".join(lines)
-
-    def _describe(self, found: list[Parameter]) -> str:
-        number, rule = found[0].number, found[0].rule
-        why = "the penalty outweighs what the data say"
-        if self.derivatives.w2[number] == 0:
-            why = "it never holds"
-        elif self.derivatives.b1_right[number] == 0:
-            why = "it is never one condition short of holding"
-        return f"rule {number} [{rule}]: {why}; {', '.join(one.name for one in found)}"
-
-    __repr__ = __str__
 
     @cached_property
     def _nonzero(self) -> tuple[Parameter, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from espalier.files import write_frame
+from espalier.results import Result
 
 if TYPE_CHECKING:
     import pandas
@@ -14,8 +13,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Result):
     """Which cases were answered rightly, after how many layers, and at what cost."""
 
     rows: tuple[Row, ...]
@@ -53,16 +52,3 @@ class Evaluation:
             most_layers=("layers", "max"),
         )
         return table.reset_index()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as .csv, .parquet or .json."""
-        write_frame(path, self.to_frame())
-
-    def __str__(self) -> str:
-        right = sum(row["right"] for row in self.rows)
-        return (
-            f"{right:,} of {len(self.rows):,} right ({self.accuracy:.2%}), at most {self.layers} "
-            f"layers, {self.seconds:.1f} s"
-        )
-
-    __repr__ = __str__

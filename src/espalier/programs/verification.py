@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,13 +21,13 @@ from espalier.compiler.decoding import (
 from espalier.compiler.encoding import encode
 from espalier.compiler.model import pad
 from espalier.errors import ProgramError
-from espalier.files import write_frame
 from espalier.interpreter.batch import State
 from espalier.interpreter.machine import Machine
 from espalier.language import Numerical, Program, Run, show_value
 from espalier.language.batches import chunks
 from espalier.language.program import check_batch, check_layers
 from espalier.nets.compiled import hold
+from espalier.results import Result
 
 if TYPE_CHECKING:
     import pandas
@@ -59,8 +58,8 @@ class Disagreement:
         )
 
 
-@dataclass
-class Verification:
+@dataclass(repr=False)
+class Verification(Result):
     """Whether interpreter and weights agree on a batch, and where they do not.
 
     `errors` are inputs that the interpreter itself refuses, by number: there is nothing to
@@ -86,19 +85,6 @@ class Verification:
             if len(self.disagreements) < KEPT:
                 self.disagreements.append(one)
 
-    def __str__(self) -> str:
-        head = (
-            f"{self.inputs:,} inputs, {self.layers:,} layers, {self.values:,} values compared: "
-            f"{'all agree' if self.ok else f'{self.count:,} disagreements'}"
-        )
-        if self.errors:
-            head += f", {len(self.errors):,} inputs refused by the interpreter"
-        shown = [f"  {one}" for one in self.disagreements[:10]]
-        shown += [f"  input {n}: {why}" for n, why in list(self.errors.items())[:10]]
-        return "\n".join([head, *shown])
-
-    __repr__ = __str__
-
     def to_frame(self) -> pandas.DataFrame:
         """One row a disagreement."""
         import pandas as pd
@@ -106,10 +92,6 @@ class Verification:
         names = list(Disagreement.__dataclass_fields__)
         rows = [[getattr(one, name) for name in names] for one in self.disagreements]
         return pd.DataFrame(rows, columns=names)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table of disagreements as .csv, .parquet or .json."""
-        write_frame(path, self.to_frame())
 
 
 def verify(

@@ -69,7 +69,7 @@ def frame_table(frame: pandas.DataFrame, most: int = MOST_ROWS) -> str:
     left = len(frame) - len(shown)
     note = f"<p>… and {count(left, 'more row')}; to_frame() has all.</p>" if left else ""
     rows = [row(map(plain, cells)) for cells in shown]
-    return f'<div class="espalier-table">{table(list(map(str, frame.columns)), rows)}{note}</div>'
+    return table(list(map(str, frame.columns)), rows) + note
 
 
 def _cell(value: object) -> str:

@@ -113,6 +113,11 @@ def program_tables(program: Program) -> str:
     )
 
 
+def program_fragment(program: Program) -> str:
+    """The same tables with their style, for a notebook."""
+    return style("trace.css") + program_tables(program)
+
+
 def _first(program: Program, name: str) -> str:
     match program.initial[name]:
         case Constant(value):

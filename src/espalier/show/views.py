@@ -7,13 +7,18 @@ inside the functions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from html import escape
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from espalier.results import View, register
+from espalier.results import Result, View, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+T = TypeVar("T", bound=Result)
+Draw = Callable[[Any, "Axes | None"], "Figure"]
 
 
 def load_views(module: str) -> None:
@@ -28,31 +33,108 @@ def _interpreter() -> None:
     from espalier.show.trace_page import trace_fragment, trace_page
     from espalier.show.trace_text import trace_text
 
-    def draw(trace: Trace, ax: Axes | None) -> Figure:
-        from espalier.show.figures import draw_trace
-
-        return draw_trace(trace, ax=ax)
-
-    register(Trace, View(trace_text, trace_fragment, trace_page, draw))
+    register(Trace, View(trace_text, trace_fragment, trace_page, _drawn_by("draw_trace")))
 
 
 def _decomposition() -> None:
-    from espalier.decomposition import PairMatrix, Parts
+    from espalier.decomposition import Dependence, PairBlock, PairMatrix, Parts
     from espalier.show import pairs_page as html
     from espalier.show.pairs_text import pairs_text, parts_text
+    from espalier.show.sentences import block_text, dependence_text
 
-    def draw_pairs(pairs: PairMatrix, ax: Axes | None) -> Figure:
-        from espalier.show.figures import draw_pairs
-
-        return draw_pairs(pairs, ax=ax)
-
-    def draw_parts(parts: Parts, ax: Axes | None) -> Figure:
-        from espalier.show.figures import draw_parts
-
-        return draw_parts(parts, ax=ax)
-
-    register(PairMatrix, View(pairs_text, html.pairs_fragment, html.pairs_page, draw_pairs))
-    register(Parts, View(parts_text, html.parts_fragment, html.parts_page, draw_parts))
+    matrix, lines = _drawn_by("draw_pairs"), _drawn_by("draw_parts")
+    register(PairMatrix, View(pairs_text, html.pairs_fragment, html.pairs_page, matrix))
+    register(Parts, View(parts_text, html.parts_fragment, html.parts_page, lines))
+    register(Dependence, _with_table(dependence_text, _drawn_by("draw_dependence")))
+    register(PairBlock, _with_table(block_text, _drawn_by("draw_block")))
 
 
-_ROOMS = {"interpreter": _interpreter, "decomposition": _decomposition}
+def _language() -> None:
+    from espalier.language import Generation, Program, Run, Runs
+    from espalier.show.programs import generation_text, program_text, run_text, runs_text
+    from espalier.show.trace_page import program_fragment
+
+    register(Run, _with_table(run_text))
+    register(Runs, _with_table(runs_text, _drawn_by("draw_runs")))
+    register(Generation, _with_table(generation_text))
+    register(Program, _with(program_text, program_fragment))
+
+
+def _zoo() -> None:
+    from espalier.show.programs import entry_text
+    from espalier.show.trace_page import program_fragment
+    from espalier.zoo import Entry
+
+    register(Entry, _with(entry_text, lambda entry: program_fragment(entry.program)))
+
+
+def _programs() -> None:
+    from espalier.programs import Evaluation, Verification
+    from espalier.show.programs import evaluation_text, verification_text
+
+    register(Verification, _with_table(verification_text))
+    register(Evaluation, _with_table(evaluation_text, _drawn_by("draw_evaluation")))
+
+
+def _learnability() -> None:
+    from espalier.learnability import Dropped, LocalOptimum, MinimalProgram, Traces
+    from espalier.show import learnability as texts
+    from espalier.show.trace_page import program_fragment
+
+    register(Dropped, _with_table(texts.dropped_text))
+    register(MinimalProgram, _with(texts.minimal_text, program_fragment))
+    register(LocalOptimum, _with_table(texts.optimum_text, _drawn_by("draw_optimum")))
+    register(Traces, _with_table(texts.traces_text))
+
+
+def _data() -> None:
+    from espalier.data import Treebank
+    from espalier.show.sentences import treebank_text
+
+    register(Treebank, _with_table(treebank_text, _drawn_by("draw_treebank")))
+
+
+_ROOMS = {
+    "data": _data,
+    "decomposition": _decomposition,
+    "interpreter": _interpreter,
+    "language": _language,
+    "learnability": _learnability,
+    "programs": _programs,
+    "zoo": _zoo,
+}
+
+
+def _drawn_by(name: str) -> Draw:
+    """A function of `figures`, which is imported when something is drawn."""
+
+    def draw(result: Any, ax: Axes | None) -> Figure:
+        from espalier.show import figures
+
+        figure: Figure = getattr(figures, name)(result, ax=ax)
+        return figure
+
+    return draw
+
+
+def _with_table(text: Callable[[T], str], figure: Draw | None = None) -> View[T]:
+    """The text of a result above its table."""
+    from espalier.show.pages import frame_table
+
+    return _with(text, lambda result: frame_table(result.to_frame()), figure)
+
+
+def _with(
+    text: Callable[[T], str], tables: Callable[[T], str], figure: Draw | None = None
+) -> View[T]:
+    """The text of a result above some tables."""
+    from espalier.show.pages import page, style
+
+    def body(result: T) -> str:
+        said = f"<pre>{escape(text(result))}</pre>"
+        return f'<div class="espalier-table">{said}{tables(result)}</div>'
+
+    def whole(result: T) -> str:
+        return page(text(result).splitlines()[0], body(result), styles=["table.css"])
+
+    return View(text, lambda result: style("table.css") + body(result), whole, figure)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ProgramError
 from espalier.language import Program
 from espalier.language.validation import check_range
 from espalier.language.variables import as_integer, as_items
+from espalier.results import Result
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,8 @@ class Writing:
     most: Callable[[Sequence[int]], int]
 
 
-@dataclass(frozen=True)
-class Entry:
+@dataclass(frozen=True, repr=False)
+class Entry(Result):
     """One program of the zoo.
 
     `encode` turns what a person writes into tokens, `decode` turns outputs into an answer,
@@ -44,6 +48,10 @@ class Entry:
     name: str = ""
     summary: str = ""
     writing: Writing | None = None
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row a rule of its program."""
+        return self.program.to_frame()
 
     def called(self, name: str, summary: str) -> Entry:
         """The same entry under a name."""

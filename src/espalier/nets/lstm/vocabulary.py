@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from espalier.errors import ModelError, nearest
+from espalier.results import Described
 
 UNKNOWN = "<unk>"
 
@@ -31,8 +32,8 @@ class Encoded:
     unknown: int
 
 
-@dataclass(frozen=True)
-class Vocabulary:
+@dataclass(frozen=True, repr=False)
+class Vocabulary(Described):
     """Distinct words in a fixed order; a word's number is its place.
 
     `counts` says how often each occurs in the text that the model was trained on, where known.

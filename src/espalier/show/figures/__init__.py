@@ -11,6 +11,14 @@ from espalier.show.figures.strata import (
     draw_probe,
     draw_strata,
 )
+from espalier.show.figures.summaries import (
+    draw_block,
+    draw_dependence,
+    draw_evaluation,
+    draw_optimum,
+    draw_runs,
+    draw_treebank,
+)
 from espalier.show.figures.traces import draw_trace
 from espalier.show.figures.verdicts import draw_verdicts
 from espalier.show.figures.weights import draw_weights
@@ -19,15 +27,21 @@ __all__ = [
     "Facets",
     "Look",
     "draw_bands",
+    "draw_block",
+    "draw_dependence",
     "draw_distances",
     "draw_effects",
+    "draw_evaluation",
     "draw_learning",
+    "draw_optimum",
     "draw_over_training",
     "draw_pairs",
     "draw_parts",
     "draw_probe",
+    "draw_runs",
     "draw_strata",
     "draw_trace",
+    "draw_treebank",
     "draw_verdicts",
     "draw_weights",
     "svg",

@@ -1,0 +1,75 @@
+"""Programs, and what running, verifying and evaluating them found, as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from espalier.show.text import count, first_lines
+
+if TYPE_CHECKING:
+    from espalier.language import Generation, Program, Run, Runs
+    from espalier.programs import Evaluation, Verification
+    from espalier.zoo import Entry
+
+SHOWN = 10
+
+
+def program_text(program: Program) -> str:
+    """Its variables, its heads, how many rules it has and when it halts."""
+    lines = [
+        f"program: {program.rules.summary}, output {program.output_name}",
+        *(f"  {name}: {spec}" for name, spec in program.variables.items()),
+        *(f"  {name}: head, {head}" for name, head in program.heads.items()),
+    ]
+    if program.halt is not None:
+        lines.append(f"  halts when {program.halt.variable} = {program.halt.value} everywhere")
+    if program.causal:
+        lines.append("  causal: a position sees itself and those to its left")
+    return "\n".join(lines)
+
+
+def entry_text(entry: Entry) -> str:
+    """Its name, what it computes, and the program."""
+    return f"{entry.name or 'a program'}: {entry.summary or 'without a summary'}\n{entry.program}"
+
+
+def run_text(run: Run) -> str:
+    """The number of layers and the outputs."""
+    ending = "" if run.halted else ", not halted"
+    return f"{count(run.layers, 'layer')}{ending}: {' '.join(map(str, run.outputs))}"
+
+
+def runs_text(runs: Runs) -> str:
+    """A line a run, of the first."""
+    lines = [f"  {run_text(run)}" for run in runs[:SHOWN]]
+    return "\n".join([count(len(runs), "run"), *lines, *["  ..."] * (len(runs) > SHOWN)])
+
+
+def generation_text(generation: Generation) -> str:
+    """Prompt and written tokens."""
+    prompt, written = (" ".join(map(str, some)) for some in (generation.prompt, generation.tokens))
+    ending = "stopped" if generation.stopped else "cut off"
+    return f"{prompt}  ->  {written}   ({ending} after {count(len(generation.tokens), 'token')})"
+
+
+def verification_text(found: Verification) -> str:
+    """How much was compared, and the first disagreements."""
+    head = (
+        f"{count(found.inputs, 'input')}, {count(found.layers, 'layer')}, "
+        f"{count(found.values, 'value')} compared: "
+        f"{'all agree' if found.ok else count(found.count, 'disagreement')}"
+    )
+    if found.errors:
+        head += f", {count(len(found.errors), 'input')} refused by the interpreter"
+    places = first_lines(map(str, found.disagreements), SHOWN)
+    refused = first_lines((f"input {n}: {why}" for n, why in found.errors.items()), SHOWN)
+    return "\n".join([head, *(f"  {line}" for line in [*places, *refused])])
+
+
+def evaluation_text(found: Evaluation) -> str:
+    """How many answers are right, and what that took."""
+    right = sum(row["right"] for row in found.rows)
+    return (
+        f"{right:,} of {len(found.rows):,} right ({found.accuracy:.2%}), at most "
+        f"{count(found.layers, 'layer')}, {found.seconds:.1f} s"
+    )
