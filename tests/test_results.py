@@ -57,12 +57,12 @@ def test_a_view_is_inherited():
     assert Inherited(("a",)).to_html() == "<html>a"
 
 
-def test_without_a_view_there_is_a_short_text_and_nothing_else(tmp_path):
+def test_without_a_view_there_is_a_short_text_in_a_page(tmp_path):
     plain = Plain("x" * 10_000)
     assert str(plain).startswith("Plain(held='xxx")
     assert len(str(plain)) < 100
-    assert plain._repr_html_() is None
-    for ask in (plain.plot, plain.to_html, plain.to_frame):
+    assert "Plain(held=&#x27;xxx" in plain._repr_html_()
+    for ask in (plain.plot, plain.to_frame):
         with pytest.raises(ConfigError, match="a Plain"):
             ask()
     with pytest.raises(FileError, match=r"cannot save a Plain as '\.csv'"):
@@ -117,3 +117,33 @@ def test_described_values_name_their_fields():
         numbers: list[int]
 
     assert repr(Held("a", list(range(10**6)))) == "Held(name='a', numbers=[0, 1, 2, 3, 4, 5, ...])"
+
+
+@dataclass(frozen=True, repr=False)
+class Drawn(Result):
+    """With a text, a table and a figure of its own, and no view."""
+
+    counts: tuple[int, ...]
+
+    def __str__(self):
+        return "counts <b>"
+
+    def to_frame(self):
+        return pd.DataFrame({"count": self.counts})
+
+    def plot(self, *, ax=None):
+        from matplotlib.figure import Figure
+
+        figure = Figure()
+        figure.subplots().plot(self.counts)
+        return figure
+
+
+def test_what_a_result_has_of_its_own_is_on_its_page(tmp_path):
+    page = Drawn((17, 23)).to_html()
+    assert page.startswith("<!doctype html>")
+    assert "counts &lt;b&gt;" in page
+    assert "<svg" in page
+    assert ">23</th>" in page
+    for suffix in ("html", "png", "csv"):
+        Drawn((17, 23)).save(tmp_path / f"x.{suffix}")

@@ -61,9 +61,12 @@ def register(kind: type[T], view: View[T]) -> None:
 
 
 def view_of(kind: type) -> View[Any] | None:
-    """The view of a type or of the nearest type that it inherits from; None if there is none."""
+    """The view of a type or of the nearest type that it inherits from, a plain one for any Result.
+
+    None if nothing was registered, which is so only without the top of the package.
+    """
     for base in kind.__mro__:
-        if base not in _views and issubclass(base, Result) and base is not Result:
+        if base not in _views and issubclass(base, Result):
             _load(base.__module__)
         if base in _views:
             return _views[base]
@@ -73,8 +76,9 @@ def view_of(kind: type) -> View[Any] | None:
 class Result:
     """A value that shows itself, becomes a table, a figure and a file.
 
-    A subclass holds data and says how it becomes a table; `show` draws it. A dataclass among them
-    is declared with `repr=False`, so that it does not write a repr of its own.
+    A subclass holds data and says how it becomes a table; `show` draws it, or shows text and table
+    of one that it does not know. A dataclass among them is declared with `repr=False`, so that it
+    does not write a repr of its own.
 
     >>> @dataclass(repr=False)
     ... class Counts(Result):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from espalier.results import Result, View, register
+from espalier.results import Result, View, describe, register
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,6 +94,28 @@ def _data() -> None:
     register(Treebank, _with_table(treebank_text, _drawn_by("draw_treebank")))
 
 
+def _results() -> None:
+    """Of a type that has no view: its own text or its fields, its own figure, its table."""
+
+    def text(result: Result) -> str:
+        own = type(result).__str__ is not Result.__str__
+        return str(result) if own else describe(result)
+
+    def tables(result: Result) -> str:
+        from espalier.show.pages import frame_table
+
+        kind, parts = type(result), []
+        if kind.plot is not Result.plot:
+            from espalier.show.figures import svg
+
+            parts.append(f'<div class="figure">{svg(result.plot())}</div>')
+        if kind.to_frame is not Result.to_frame:
+            parts.append(frame_table(result.to_frame()))
+        return "".join(parts)
+
+    register(Result, _with(text, tables))
+
+
 _ROOMS = {
     "data": _data,
     "decomposition": _decomposition,
@@ -101,6 +123,7 @@ _ROOMS = {
     "language": _language,
     "learnability": _learnability,
     "programs": _programs,
+    "results": _results,
     "zoo": _zoo,
 }
 
