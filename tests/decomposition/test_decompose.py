@@ -205,8 +205,10 @@ def test_refusals_name_the_culprit():
     for tokens in ([1.5], torch.tensor([1.7]), [None], [[1]]):
         with pytest.raises(ModelError, match="neither a word nor a whole number"):
             es.decompose(lm, tokens, focus=[0])
-    with pytest.raises(ConfigError, match=r"allocation is 'papers'; give Papers\(\)"):
-        es.decompose(lm, [1, 2], focus=[0], allocation="papers")
+    with pytest.raises(ConfigError, match="no allocation 'paper'; did you mean 'papers'"):
+        es.decompose(lm, [1, 2], focus=[0], allocation="paper")
+    with pytest.raises(ConfigError, match=r"allocation is 3; give Papers\(\)"):
+        es.decompose(lm, [1, 2], focus=[0], allocation=3)
     with pytest.raises(ConfigError, match="no part 'relevent'; did you mean 'relevant'"):
         es.decompose(lm, [1, 2], focus=[0]).logits("relevent")
     with pytest.raises(ModelError, match=r"weights are torch.float16.*model\.float\(\)"):

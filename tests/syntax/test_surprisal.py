@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import espalier as es
-from espalier.decomposition.corpus import one_thread_each
-from espalier.decomposition.native import build
+from espalier.decomposition import one_thread_each
 from espalier.syntax import surprisal as reading
 from espalier.syntax.surprisal import LogSums, SurprisalReader, surprisals
 from treebanks import WORDS, banks
@@ -62,17 +61,3 @@ def test_sums_of_any_size(shift):
         exact = torch.logsumexp(lm.decoder.double()(hidden.double()), dim=-1)
         lm.float()
         torch.testing.assert_close(LogSums(lm).after(hidden).double(), exact, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize(("units", "words", "states"), [(8, 50, 3), (10, 100, 70), (7, 33, 25)])
-def test_compiled_products_give_the_same_sums(units, words, states):
-    native = build()
-    if native is None:
-        pytest.skip("there is no C compiler")
-    lm = es.language_model(vocabulary_size=words, hidden=units, seed=2)
-    hidden = torch.randn(states, units, generator=torch.Generator().manual_seed(0))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "COLUMNS_AT_ONCE", 40)
-        compiled = LogSums(lm, native).after(hidden)
-    exact = torch.logsumexp(lm.double().decoder(hidden.double()), dim=-1)
-    torch.testing.assert_close(compiled.double(), exact.detach(), rtol=1e-6, atol=1e-6)

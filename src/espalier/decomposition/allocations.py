@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from espalier.decomposition.shares import ShareRule, as_printed, bias_first
+from espalier.decomposition.contributions import ContributionRule, as_printed, bias_first
 from espalier.errors import ConfigError, nearest
 
 Interaction = Literal["rel-rel", "rel-bias", "rel-irrel"]
@@ -31,9 +31,9 @@ class Papers:
 class AsPrinted:
     """Appendix A to the letter, misprint included.
 
-    Its shares do not sum, which `.error` shows, and do not depend on the focus: the term that
-    would carry it cancels (`espalier.decomposition.shares.as_printed`). The bias is counted with
-    the relevant part of each gate, so the product of two biases is always relevant.
+    Its contributions do not sum, which `.error` shows, and do not depend on the focus: the term
+    that would carry it cancels (`contributions.as_printed`). The bias is counted with the relevant
+    part of each gate, so the product of two biases is always relevant.
     """
 
 
@@ -69,13 +69,21 @@ class Generalised:
 
 
 Allocation = Papers | AsPrinted | Murdoch | Generalised
+AllocationName = Literal["papers", "as-printed", "murdoch", "generalised"]
+
+_NAMED: dict[str, Allocation] = {
+    "papers": Papers(),
+    "as-printed": AsPrinted(),
+    "murdoch": Murdoch(),
+    "generalised": Generalised(),
+}
 
 
 @dataclass(frozen=True)
 class Terms:
     """What the propagation needs to know of an allocation."""
 
-    share: ShareRule
+    contributions: ContributionRule
     interactions: frozenset[Interaction]
     bias_bias: BiasBias
     split_output: bool
@@ -83,7 +91,7 @@ class Terms:
 
 def terms_of(allocation: Allocation) -> Terms:
     """The allocation in the propagation's terms."""
-    match _checked(allocation):
+    match allocation:
         case Papers():
             return Terms(bias_first, USUAL, "focus", split_output=False)
         case AsPrinted():
@@ -94,9 +102,23 @@ def terms_of(allocation: Allocation) -> Terms:
             return Terms(bias_first, interactions, bias_bias, split_output)
 
 
+def read_allocation(given: Allocation | AllocationName) -> Allocation:
+    """The allocation itself, or the one of that name.
+
+    >>> read_allocation("murdoch")
+    Murdoch()
+    """
+    if isinstance(given, str):
+        if given not in _NAMED:
+            raise ConfigError(f"there is no allocation {given!r}; {nearest(given, tuple(_NAMED))}")
+        return _NAMED[given]
+    return _checked(given)
+
+
 def _checked(given: object) -> Allocation:
     if not isinstance(given, Allocation):
         raise ConfigError(
-            f"allocation is {given!r}; give Papers(), AsPrinted(), Murdoch() or Generalised(...)"
+            f"allocation is {given!r}; give Papers(), AsPrinted(), Murdoch() or Generalised(...), "
+            f"or a name: {', '.join(_NAMED)}"
         )
     return given

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from espalier.decomposition.decompose import batches
 from espalier.decomposition.dependence import Space, check_space, in_space, ratio
-from espalier.decomposition.duals import second_order
 from espalier.decomposition.inputs import Words, check_model, read_sentence
 from espalier.decomposition.pairs import PairMatrix
+from espalier.decomposition.second_order import second_order
 from espalier.errors import ConfigError
 from espalier.nets.lstm import LanguageModel
 
@@ -102,8 +102,7 @@ def read_masked(
     Rows come in their order.
     """
     for some in batches([len(inputs)] * len(kept), model.shape.hidden):
-        duals = (kept[some].unsqueeze(-1) * inputs).unsqueeze(0)
-        yield some, second_order(model, duals)[0]
+        yield some, model.rnn(kept[some].unsqueeze(-1) * inputs)[0]
 
 
 def _occlude(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Array, int]:
@@ -129,11 +128,10 @@ def _differentiate(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[
     found = [inputs.new_zeros(4, 0, model.shape.hidden)]
     for some in batches([count] * len(left), 4 * model.shape.hidden):
         rows, steps = torch.arange(len(some)), right[some]
-        duals = inputs.new_zeros(4, len(some), *inputs.shape)
-        duals[0] = inputs
-        duals[1, rows, left[some]] = inputs[left[some]]
-        duals[2, rows, right[some]] = inputs[right[some]]
-        found.append(second_order(model, duals)[:, rows, steps])
+        words = inputs.expand(len(some), *inputs.shape)
+        u, v = torch.zeros(2, *words.shape, dtype=inputs.dtype, device=inputs.device)
+        u[rows, left[some]], v[rows, right[some]] = inputs[left[some]], inputs[right[some]]
+        found.append(torch.stack(second_order(model, words, u, v))[:, rows, steps])
     _, by_left, by_right, mixed = torch.cat(found, dim=1)
     return _matrix(model, by_left + by_right + mixed, mixed, space, count), 4 * len(left)
 

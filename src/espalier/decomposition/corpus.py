@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from espalier.decomposition.all_pairs import AllPairs
 from espalier.decomposition.dependence import Space, check_space
-from espalier.decomposition.engine import Engine, trusted
 from espalier.decomposition.inputs import Words, as_tokens, check_model, encode
 from espalier.errors import ConfigError, DataError
 from espalier.nets.lstm import LanguageModel
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 # Pairs that are sorted and computed together: more of them fill groups better.
 PAIRS_AT_ONCE = 400_000
 CUDA_PAIRS_AT_ONCE = 4_000_000
-# From so many pairs on, building the compiled step pays.
-NATIVE_FROM = 100_000
 
 Array = np.ndarray[Any, Any]
 
@@ -80,27 +78,25 @@ def interdependence_corpus(
     torch's by default, one on CUDA. What is wrong with the model or a setting is said at once, with
     a sentence when it is reached.
     """
-    engine = Engine(check_model(model), space=check_space(space), memory=memory)
+    all_pairs = AllPairs(check_model(model), spaces=[check_space(space)], memory=memory)
     if workers is not None and workers < 1:
         raise ConfigError(f"workers is {workers}; at least 1 is needed")
     cuda = model.encoder.weight.is_cuda
     count = workers or (1 if cuda else torch.get_num_threads())
-    return _stream(engine, iter(sentences), count, CUDA_PAIRS_AT_ONCE if cuda else PAIRS_AT_ONCE)
+    return _stream(all_pairs, iter(sentences), count, CUDA_PAIRS_AT_ONCE if cuda else PAIRS_AT_ONCE)
 
 
 def _stream(
-    engine: Engine, sentences: Iterator[Words], workers: int, most: int
+    all_pairs: AllPairs, sentences: Iterator[Words], workers: int, most: int
 ) -> Iterator[PairBlock]:
     """Blocks as they are done; the next one is computed meanwhile."""
     with one_thread_each(workers) as pool:
         waiting: deque[_Stretch] = deque()
         first = 0
         try:
-            for taken in _stretches(engine.model, sentences, most):
-                if first == 0 and _pairs_of(taken[0]) >= NATIVE_FROM:
-                    engine.native = trusted(engine.model)  # a second to build, which pays now
-                engine.meet(torch.tensor([word for ids in taken[0] for word in ids]))
-                waiting.append(_Stretch(engine, pool, first, taken))
+            for taken in _stretches(all_pairs.model, sentences, most):
+                all_pairs.expect(words=sum(map(len, taken[0])))
+                waiting.append(_Stretch(all_pairs, pool, first, taken))
                 first += len(taken[0])
                 if len(waiting) > 1:
                     yield waiting.popleft().block()
@@ -141,16 +137,18 @@ class _Stretch:
 
     def __init__(
         self,
-        engine: Engine,
+        all_pairs: AllPairs,
         pool: ThreadPoolExecutor,
         first: int,
         taken: tuple[list[tuple[int, ...]], int],
     ) -> None:
         self._first, (self._ids, self._unknown) = first, taken
         distinct = list(dict.fromkeys(self._ids))
-        groups = engine.groups([len(ids) for ids in distinct])
+        groups = all_pairs.groups([len(ids) for ids in distinct])
         batches = [[distinct[number] for number in group] for group in groups]
-        self._futures = [(batch, pool.submit(partial(_flat, engine, batch))) for batch in batches]
+        self._futures = [
+            (batch, pool.submit(partial(_flat, all_pairs, batch))) for batch in batches
+        ]
 
     def block(self) -> PairBlock:
         """The result, waited for."""
@@ -177,10 +175,10 @@ class _Stretch:
             future.cancel()
 
 
-def _flat(engine: Engine, batch: Sequence[tuple[int, ...]]) -> list[Array]:
+def _flat(all_pairs: AllPairs, batch: Sequence[tuple[int, ...]]) -> list[Array]:
     """The upper triangles of a group's matrices, each row by row."""
     above = {n: np.triu_indices(n, 1) for n in set(map(len, batch))}
-    return [matrix.numpy()[above[len(matrix)]] for matrix in engine.pairs(batch)]
+    return [matrix[0].numpy()[above[matrix.shape[-1]]] for matrix in all_pairs.of(batch)]
 
 
 @contextmanager

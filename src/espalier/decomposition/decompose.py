@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from espalier.decomposition.allocations import Allocation, Papers
+from espalier.decomposition.allocations import Allocation, AllocationName, read_allocation
 from espalier.decomposition.inputs import (
     Words,
     check_model,
@@ -33,7 +33,7 @@ def decompose(
     tokens: Words,
     *,
     focus: Iterable[int],
-    allocation: Allocation = Papers(),  # noqa: B008
+    allocation: Allocation | AllocationName = "papers",
     state: LSTMState | None = None,
 ) -> Parts:
     """What the words at the places in `focus` contribute to the state after each word.
@@ -48,14 +48,14 @@ def decompose_many(
     sentences: Sequence[Words],
     *,
     focus: Sequence[Iterable[int]],
-    allocation: Allocation = Papers(),  # noqa: B008
+    allocation: Allocation | AllocationName = "papers",
     state: LSTMState | None = None,
 ) -> list[Parts]:
     """The parts of each sentence for its own focus, in batches; lengths may differ.
 
     For several focus sets of one sentence, give the sentence as often. `state` has a row for each.
     """
-    model = check_model(model)
+    model, allocation = check_model(model), read_allocation(allocation)
     if len(focus) != len(sentences):
         raise DataError(
             f"{len(sentences)} sentences, but {len(focus)} focus sets; give one for each"
@@ -97,7 +97,7 @@ def decompose_batch(
     tokens: Int[Tensor, "B N"],
     focus: Bool[Tensor, "B N"],
     *,
-    allocation: Allocation = Papers(),  # noqa: B008
+    allocation: Allocation | AllocationName = "papers",
     state: LSTMState | None = None,
 ) -> Batch:
     """Tensors in, tensors out, nothing checked: a row is a sequence with a focus of its own.

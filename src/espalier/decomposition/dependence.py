@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from espalier.decomposition.allocations import Allocation, Papers
+from espalier.decomposition.allocations import Allocation, AllocationName
 from espalier.decomposition.decompose import decompose_many
 from espalier.decomposition.inputs import (
     Words,
@@ -96,7 +96,7 @@ def depend(
     b: Iterable[int],
     at: int | None = None,
     space: Space = "hidden",
-    allocation: Allocation = Papers(),  # noqa: B008
+    allocation: Allocation | AllocationName = "papers",
 ) -> Dependence:
     """DI of any two disjoint sets of words, read after step `at`: their last word by default."""
     model, space = check_model(model), check_space(space)
@@ -130,7 +130,7 @@ def interact_batch(
     sets: tuple[Bool[Tensor, "B N"], Bool[Tensor, "B N"]],
     *,
     at: Int[Tensor, " B"],
-    allocation: Allocation = Papers(),  # noqa: B008
+    allocation: Allocation | AllocationName = "papers",
     state: LSTMState | None = None,
 ) -> Interactions:
     """Tensors in, tensors out, nothing checked: each row's two sets, read after its step `at`."""

@@ -8,7 +8,13 @@ from typing import overload
 import numpy as np
 import torch
 
-from espalier.decomposition.allocations import Allocation, Papers
+from espalier.decomposition.all_pairs import AllPairs
+from espalier.decomposition.allocations import (
+    Allocation,
+    AllocationName,
+    Papers,
+    read_allocation,
+)
 from espalier.decomposition.decompose import batches
 from espalier.decomposition.dependence import (
     Dependence,
@@ -17,7 +23,6 @@ from espalier.decomposition.dependence import (
     depend,
     interact_batch,
 )
-from espalier.decomposition.engine import Engine
 from espalier.decomposition.inputs import Sentence, Words, check_model, mark, pad, read_sentence
 from espalier.decomposition.pairs import Pairs
 from espalier.errors import DataError
@@ -33,7 +38,7 @@ def interdependence(
     b: None = None,
     at: None = None,
     space: Space = "hidden",
-    allocation: Allocation = ...,
+    allocation: Allocation | AllocationName = ...,
 ) -> Pairs: ...
 
 
@@ -46,7 +51,7 @@ def interdependence(
     b: Iterable[int],
     at: int | None = None,
     space: Space = "hidden",
-    allocation: Allocation = ...,
+    allocation: Allocation | AllocationName = ...,
 ) -> Dependence: ...
 
 
@@ -58,7 +63,7 @@ def interdependence(
     b: Iterable[int] | None = None,
     at: int | None = None,
     space: Space = "hidden",
-    allocation: Allocation = Papers(),  # noqa: B008
+    allocation: Allocation | AllocationName = "papers",
 ) -> Pairs | Dependence:
     """DI of two disjoint sets of words `a` and `b`, or without them of every two words.
 
@@ -77,10 +82,11 @@ def interdependence(
         )
     model, space = check_model(model), check_space(space)
     sentence = read_sentence(model, tokens)
+    allocation = read_allocation(allocation)
     match allocation:
         case Papers():  # a step a pair beside the plain pass
             passes = 1 + (len(sentence) - 1) / 2
-            values = Engine(model, space=space).pairs([sentence.ids])[0].numpy()
+            values = AllPairs(model, spaces=[space]).of([sentence.ids])[0][0].numpy()
         case _:
             passes = 3 * len(sentence) * (len(sentence) - 1) / 2
             values = _by_definition(model, sentence, space, allocation)

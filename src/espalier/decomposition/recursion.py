@@ -18,8 +18,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from espalier.decomposition.allocations import Allocation, Papers, Terms, terms_of
-from espalier.decomposition.shares import Split, split_product
+from espalier.decomposition.allocations import (
+    Allocation,
+    AllocationName,
+    Terms,
+    read_allocation,
+    terms_of,
+)
+from espalier.decomposition.contributions import Split, split_product
 from espalier.nets.lstm import LSTMLayer
 
 Steps = Float[Tensor, "*M B N H"]
@@ -39,7 +45,7 @@ def propagate(
     inputs: Float[Tensor, "*M B N D"],
     focus: Bool[Tensor, "*M B N"],
     *,
-    allocation: Allocation = Papers(),  # noqa: B008
+    allocation: Allocation | AllocationName = "papers",
     state: LayerStates | None = None,
 ) -> Halves:
     """The two parts of the top layer's hidden state after every step.
@@ -47,7 +53,7 @@ def propagate(
     `focus` is true at the steps whose input counts as relevant. An initial state is irrelevant.
     The parts of one layer are the input parts of the next.
     """
-    terms, here = terms_of(allocation), focus.unsqueeze(-1).to(inputs.dtype)
+    terms, here = terms_of(read_allocation(allocation)), focus.unsqueeze(-1).to(inputs.dtype)
     both = torch.stack([inputs * here, inputs * (1 - here)])
     for number, layer in enumerate(layers):
         before = None if state is None else (state[0][number], state[1][number])
@@ -74,7 +80,7 @@ def _through(
     found = []
     for now, where in zip(projected.unbind(-2), here.unbind(-2), strict=True):
         gates = now + hidden @ recurrent
-        cell, hidden = _step(gates, bias, Split.halves(*cell), terms=terms, here=where)
+        cell, hidden = _step(gates, bias, Split.without_bias(*cell), terms=terms, here=where)
         found.append(hidden)
     return torch.stack(found, dim=-2)
 
@@ -90,17 +96,17 @@ def _step(
     """Both parts of cell and hidden state after a step; `gates` holds A and B, `bias` C."""
     (a_i, a_f, a_g, a_o), (b_i, b_f, b_g, b_o) = (part.chunk(4, dim=-1) for part in gates)
     c_i, c_f, c_g, c_o = bias.chunk(4, dim=-1)
-    i = terms.share(torch.sigmoid, a_i, b_i, c_i)
-    f = terms.share(torch.sigmoid, a_f, b_f, c_f)
-    g = terms.share(torch.tanh, a_g, b_g, c_g)
+    i = terms.contributions(torch.sigmoid, a_i, b_i, c_i)
+    f = terms.contributions(torch.sigmoid, a_f, b_f, c_f)
+    g = terms.contributions(torch.tanh, a_g, b_g, c_g)
     biases = {"focus": here, "always": torch.ones_like(here), "never": torch.zeros_like(here)}
     nowhere = biases["never"]
     written = split_product(i, g, terms.interactions, biases[terms.bias_bias])
     kept = split_product(f, cell, terms.interactions, nowhere)
     now = torch.stack([w + k for w, k in zip(written, kept, strict=True)])
-    squashed = terms.share(torch.tanh, now[0], now[1], now.new_zeros(()))
+    squashed = terms.contributions(torch.tanh, now[0], now[1], now.new_zeros(()))
     if terms.split_output:
-        o = terms.share(torch.sigmoid, a_o, b_o, c_o)
+        o = terms.contributions(torch.sigmoid, a_o, b_o, c_o)
         shown = split_product(o, squashed, terms.interactions, nowhere)
     else:
         whole = torch.sigmoid(a_o + b_o + c_o)

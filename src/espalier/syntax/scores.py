@@ -9,24 +9,23 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 
 from espalier.data.treebank import Treebank
 from espalier.data.trees import pair_starts
-from espalier.decomposition.corpus import one_thread_each
-from espalier.decomposition.dependence import Space
-from espalier.decomposition.engine import Engine, trusted
-from espalier.decomposition.inputs import check_model
-from espalier.decomposition.native import Native
-from espalier.decomposition.plain import Hiddens
+from espalier.decomposition import (
+    AllPairs,
+    HiddenStates,
+    Space,
+    check_model,
+    one_thread_each,
+)
 from espalier.nets.lstm import LanguageModel
 from espalier.syntax.reading import encode_words, threads_for
 
 Array = np.ndarray
-WORTH_BUILDING = 50_000  # pairs from which on compiling pays
 # Told the sentences that have the same words, and the hidden state after each of those.
-Hear = Callable[[Sequence[Sequence[int]], Hiddens], None]
+Hear = Callable[[Sequence[Sequence[int]], HiddenStates], None]
 SPACES: tuple[Space, ...] = ("hidden", "logits")
 
 
@@ -47,16 +46,11 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
         return PairReader(model, pool).begin(bank).scores()
 
 
-def native_for(model: LanguageModel, bank: Treebank) -> Native | None:
-    """What is compiled for this machine, where so many pairs are worth it."""
-    return trusted(model) if bank.pairs >= WORTH_BUILDING else None
-
-
 class PairReader:
     """A model made ready to read treebanks, on the threads of a pool."""
 
     def __init__(self, model: LanguageModel, pool: ThreadPoolExecutor) -> None:
-        self._engine, self._pool = Engine(check_model(model), space=SPACES), pool
+        self._all_pairs, self._pool = AllPairs(check_model(model), spaces=SPACES), pool
 
     def begin(self, bank: Treebank, *, hear: Hear | None = None) -> PairReading:
         """Start; what is returned waits for the end. Sentences that are alike are read once.
@@ -64,17 +58,16 @@ class PairReader:
         Whoever is to `hear` is told the hidden states after the words of some sentences by the
         thread that read them.
         """
-        numbers, places = encode_words(self._engine.model, bank), pair_starts(bank.lengths)
-        self._engine.native = native_for(self._engine.model, bank)
-        self._engine.meet(torch.from_numpy(numbers))
+        numbers, places = encode_words(self._all_pairs.model, bank), pair_starts(bank.lengths)
+        self._all_pairs.expect(words=len(numbers))
         alike: dict[tuple[int, ...], list[int]] = {}
         for number, (start, stop) in enumerate(pairwise(bank.starts)):
             alike.setdefault(tuple(numbers[start:stop].tolist()), []).append(number)
         distinct = list(alike)
         reading = PairReading([], places, np.empty((2, places[-1]), dtype=np.float32))
-        for group in self._engine.groups([len(words) for words in distinct]):
+        for group in self._all_pairs.groups([len(words) for words in distinct]):
             some = {distinct[member]: alike[distinct[member]] for member in group}
-            task = partial(_read, self._engine, some, reading, hear=hear)
+            task = partial(_read, self._all_pairs, some, reading, hear=hear)
             reading.futures.append(self._pool.submit(task))
         return reading
 
@@ -95,17 +88,17 @@ class PairReading:
 
 
 def _read(
-    engine: Engine,
+    all_pairs: AllPairs,
     sentences: dict[tuple[int, ...], list[int]],
     reading: PairReading,
     *,
     hear: Hear | None,
 ) -> None:
     """Fill in the pairs of some sentences: their words, and the numbers of those that have them."""
-    words, like = list(sentences), engine.model.encoder.weight
-    shape = (len(words[0]), len(words), engine.model.shape.hidden)
+    words, like = list(sentences), all_pairs.model.encoder.weight
+    shape = (len(words[0]), len(words), all_pairs.model.shape.hidden)
     states = None if hear is None else like.new_empty(shape)
-    matrices = engine.pairs_by_space(words, states=states)
+    matrices = all_pairs.of(words, hidden_states=states)
     for numbers, matrix in zip(sentences.values(), matrices, strict=True):
         left, right = np.triu_indices(matrix.shape[-1], 1)
         values = matrix.cpu().numpy()[:, left, right]

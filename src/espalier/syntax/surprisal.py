@@ -6,7 +6,6 @@ weights. It is made once for each beginning of a sentence, however many sentence
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,13 +16,9 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 
 from espalier.data.treebank import Treebank
-from espalier.decomposition.corpus import one_thread_each
-from espalier.decomposition.factor import NOTHING, Factor
-from espalier.decomposition.native import Native
-from espalier.decomposition.plain import Hiddens
+from espalier.decomposition import HiddenStates, one_thread_each
 from espalier.nets.lstm import LanguageModel, recur
 from espalier.syntax.reading import encode_words, threads_for
 
@@ -44,10 +39,8 @@ def surprisals(model: LanguageModel, bank: Treebank) -> Float[Array, " W"]:
 class SurprisalReader:
     """A model about to read treebanks one after the other; beginnings are known from then on."""
 
-    def __init__(
-        self, model: LanguageModel, pool: ThreadPoolExecutor, *, native: Native | None = None
-    ) -> None:
-        self._model, self._pool, self._sums = model, pool, LogSums(model, native)
+    def __init__(self, model: LanguageModel, pool: ThreadPoolExecutor) -> None:
+        self._model, self._pool, self._sums = model, pool, LogSums(model)
         self._known: dict[tuple[int, int], int] = {}
         self._totals: list[Float[Array, " N"]] = []  # log of the sum over the vocabulary
 
@@ -102,7 +95,7 @@ class Reading:
     totals: Sequence[Float[Array, " N"]]  # of the beginnings so far, the new ones last
     futures: list[Future[None]] = field(default_factory=list)
 
-    def hear(self, alike: Sequence[Sequence[int]], states: Hiddens) -> None:
+    def hear(self, alike: Sequence[Sequence[int]], states: HiddenStates) -> None:
         """Take in the states after the words of sentences, each of which may occur repeatedly."""
         some = np.array([number for numbers in alike for number in numbers])
         whose = np.repeat(np.arange(len(alike)), [len(numbers) for numbers in alike])
@@ -138,23 +131,17 @@ def _read(model: LanguageModel, some: Int[Array, " B"], reading: Reading) -> Non
 class LogSums:
     """Logits of single words, and the log of the sum of exp(logits) over the vocabulary.
 
-    Logits are made in base 2, whose powers are cheaper, and as they are: subtracting the highest
-    would be two more passes over them, which nearly never changes anything.
+    Logits are taken as they are: subtracting the highest would be two more passes over them, which
+    nearly never changes anything.
     """
 
     @torch.no_grad()
-    def __init__(self, model: LanguageModel, native: Native | None = None) -> None:
-        scale = 1 / math.log(2)
+    def __init__(self, model: LanguageModel) -> None:
         self._decoder = model.decoder
-        self._factors = [
-            Factor((some * scale).T.contiguous(), native)
-            for some in model.decoder.weight.split(COLUMNS_AT_ONCE)
-        ]
-        self._biases = [
-            functional.pad(some * scale, (0, factor.width - len(some)), value=NOTHING)
-            for some, factor in zip(
-                model.decoder.bias.split(COLUMNS_AT_ONCE), self._factors, strict=True
-            )
+        blocks = model.decoder.weight.split(COLUMNS_AT_ONCE)
+        biases = model.decoder.bias.split(COLUMNS_AT_ONCE)
+        self._blocks = [
+            (weight.T.contiguous(), bias) for weight, bias in zip(blocks, biases, strict=True)
         ]
 
     @torch.no_grad()
@@ -168,9 +155,8 @@ class LogSums:
     def after(self, hidden: Float[Tensor, "B H"]) -> Float[Tensor, " B"]:
         """One sum a state."""
         sums = hidden.new_zeros(len(hidden))
-        held = hidden.new_empty(max(factor.held(len(hidden)) for factor in self._factors))
-        for factor, bias in zip(self._factors, self._biases, strict=True):
-            factor.add_powers(sums, hidden, bias=bias, held=held)
+        for weight, bias in self._blocks:
+            sums += torch.addmm(bias, hidden, weight).exp_().sum(dim=-1)
         found = sums.log()
         risky = (~((sums > SAFE[0]) & (sums < SAFE[1]))).nonzero()[:, 0]
         if len(risky):
@@ -179,7 +165,7 @@ class LogSums:
 
 
 @torch.no_grad()
-def _states(model: LanguageModel, tokens: Int[Tensor, "B N"]) -> Hiddens:
+def _states(model: LanguageModel, tokens: Int[Tensor, "B N"]) -> HiddenStates:
     """The hidden state of the last layer after every word, from a zero state.
 
     Of the first layer's input, once for each word that occurs, however often it does.

@@ -19,14 +19,14 @@ from jaxtyping import Float, Int
 
 from espalier.data.treebank import TAGS, Treebank
 from espalier.data.trees import pair_starts
-from espalier.decomposition.corpus import one_thread_each
+from espalier.decomposition import one_thread_each
 from espalier.errors import FileError
 from espalier.files import atomic_path
 from espalier.nets.lstm import LanguageModel
 from espalier.syntax.effects import Words
 from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
 from espalier.syntax.reading import describe_words, threads_for, vocabulary_of
-from espalier.syntax.scores import SPACES, PairReader, PairReading, Scores, native_for
+from espalier.syntax.scores import SPACES, PairReader, PairReading, Scores
 from espalier.syntax.surprisal import Reading, SurprisalReader
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ def _read_on(
 ) -> Iterator[tuple[int, TreePairs, Scores, Float[Array, " W"]]]:
     """Stretches as they are done; the next one is read meanwhile, by one pass for both."""
     with one_thread_each(threads_for(model)) as pool:
-        building = pool.submit(native_for, model, bank)  # meanwhile the decoder is taken apart
-        pairs = PairReader(model, pool)
-        words = SurprisalReader(model, pool, native=building.result())
+        pairs, words = PairReader(model, pool), SurprisalReader(model, pool)
         waiting: deque[tuple[int, Treebank, PairReading, Reading]] = deque()
         try:
             for first, part in (*_stretches(bank, PAIRS_AT_ONCE), (len(bank), None)):

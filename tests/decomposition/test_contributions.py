@@ -7,43 +7,43 @@ from torch.testing import assert_close
 
 import espalier as es
 import lstm_reference as reference
-from espalier.decomposition.shares import as_printed, bias_first
+from espalier.decomposition.contributions import as_printed, bias_first
 from lstm_models import random_model
 
-SQUASHES = [torch.sigmoid, torch.tanh]
+NONLINEARITIES = [torch.sigmoid, torch.tanh]
 
 
 def numbers(most=30.0):
     return st.floats(-most, most).map(lambda x: torch.tensor(x, dtype=torch.float64))
 
 
-@given(st.sampled_from(SQUASHES), numbers(), numbers(), numbers())
-def test_shares_are_the_average_over_both_orders_and_sum(squash, a, b, c):
-    found = bias_first(squash, a, b, c)
-    alone, last = squash(a + c) - squash(c), squash(a + b + c) - squash(b + c)
+@given(st.sampled_from(NONLINEARITIES), numbers(), numbers(), numbers())
+def test_contributions_are_the_average_over_both_orders_and_sum(s, a, b, c):
+    found = bias_first(s, a, b, c)
+    alone, last = s(a + c) - s(c), s(a + b + c) - s(b + c)
     assert_close(found.relevant, (alone + last) / 2, rtol=0, atol=2e-15)
     assert_close(found.relevant + found.irrelevant + found.bias, found.whole, rtol=0, atol=2e-15)
-    assert found.whole == squash(a + b + c)
-    other = bias_first(squash, b, a, c)
+    assert found.whole == s(a + b + c)
+    other = bias_first(s, b, a, c)
     assert_close(other.relevant, found.irrelevant, rtol=0, atol=2e-15)
 
 
-@given(st.sampled_from(SQUASHES), st.floats(1e-300, 1e-12), numbers(5.0), numbers(5.0))
-def test_a_share_too_small_for_a_difference_is_the_slope(squash, size, b, c):
+@given(st.sampled_from(NONLINEARITIES), st.floats(1e-300, 1e-12), numbers(5.0), numbers(5.0))
+def test_a_contribution_too_small_for_a_difference_is_the_slope(s, size, b, c):
     b, c = (part.clone().requires_grad_() for part in (b, c))
-    slopes = [torch.autograd.grad(squash(x), c)[0] for x in (c, b + c)]
-    found = bias_first(squash, torch.tensor(size, dtype=torch.float64), b.detach(), c.detach())
+    slopes = [torch.autograd.grad(s(x), c)[0] for x in (c, b + c)]
+    found = bias_first(s, torch.tensor(size, dtype=torch.float64), b.detach(), c.detach())
     wanted = size * float(sum(slopes)) / 2
     assert float(found.relevant) == pytest.approx(wanted, rel=1e-9, abs=0)
 
 
-@given(st.sampled_from(SQUASHES), numbers(), numbers(), numbers())
-def test_as_printed_every_summand_is_owed_the_same(squash, a, b, c):
-    found = as_printed(squash, a, b, c)
-    owed = (squash(a + b + c) - squash(torch.zeros_like(c))) / 2
+@given(st.sampled_from(NONLINEARITIES), numbers(), numbers(), numbers())
+def test_as_printed_every_summand_contributes_the_same(s, a, b, c):
+    found = as_printed(s, a, b, c)
+    same = (s(a + b + c) - s(torch.zeros_like(c))) / 2
     for part in found[:3]:
-        assert_close(part, owed, rtol=0, atol=2e-15)
-    assert_close(found.whole, 3 * owed, rtol=0, atol=1e-14)
+        assert_close(part, same, rtol=0, atol=2e-15)
+    assert_close(found.whole, 3 * same, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -1,6 +1,6 @@
-"""Shares of a nonlinearity: what each summand of s(A + B + C) is owed.
+"""What each summand of s(A + B + C) contributes, for a nonlinearity s and the bias C.
 
-A is relevant, B irrelevant and C the bias. Everything is elementwise and of any shape.
+A is relevant, B irrelevant. Everything is elementwise and of any shape.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-Squash = Callable[[Tensor], Tensor]  # torch.sigmoid or torch.tanh
+Nonlinearity = Callable[[Tensor], Tensor]  # torch.sigmoid or torch.tanh
 
 
 class Split(NamedTuple):
@@ -27,25 +27,30 @@ class Split(NamedTuple):
     whole: Tensor
 
     @classmethod
-    def halves(cls, relevant: Tensor, irrelevant: Tensor) -> Split:
+    def without_bias(cls, relevant: Tensor, irrelevant: Tensor) -> Split:
         """A quantity that has no bias part."""
         return cls(relevant, irrelevant, relevant.new_zeros(()), relevant + irrelevant)
 
 
-ShareRule = Callable[[Squash, Tensor, Tensor, Tensor], Split]
+ContributionRule = Callable[[Nonlinearity, Tensor, Tensor, Tensor], Split]
 
 
-def bias_first(squash: Squash, a: Tensor, b: Tensor, c: Tensor) -> Split:
-    """Shapley shares of A and B given that the bias C comes first; they sum to s(A + B + C)."""
-    base, whole = squash(c), squash(a + b + c)
-    with_a, with_b = squash(a + c), squash(b + c)
-    relevant = _rise(squash, a, (base, with_a), (with_b, whole))
-    irrelevant = _rise(squash, b, (base, with_b), (with_a, whole))
+def bias_first(s: Nonlinearity, a: Tensor, b: Tensor, c: Tensor) -> Split:
+    """Shapley values of A and B given that the bias C comes first; they sum to s(A + B + C).
+
+    >>> parts = bias_first(torch.sigmoid, *torch.tensor([0.3, -0.1, 0.2]))
+    >>> bool((parts.relevant + parts.irrelevant + parts.bias).isclose(parts.whole))
+    True
+    """
+    base, whole = s(c), s(a + b + c)
+    with_a, with_b = s(a + c), s(b + c)
+    relevant = mean_rise(s, a, (base, with_a), (with_b, whole))
+    irrelevant = mean_rise(s, b, (base, with_b), (with_a, whole))
     return Split(relevant, irrelevant, base.expand_as(whole), whole)
 
 
-def _rise(
-    squash: Squash, step: Tensor, one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]
+def mean_rise(
+    s: Nonlinearity, step: Tensor, one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]
 ) -> Tensor:
     """The mean of two differences s(x + step) - s(x), given as (s(x), s(x + step)).
 
@@ -54,24 +59,24 @@ def _rise(
     tanh u - tanh v = tanh(u - v) (1 - tanh u tanh v), and s(x) = (1 + tanh(x / 2)) / 2.
     """
     products = one[0] * one[1] + other[0] * other[1]
-    if squash is torch.tanh:
+    if s is torch.tanh:
         return torch.tanh(step) * (1 - products / 2)
     return torch.tanh(step / 2) * ((one[0] + one[1] + other[0] + other[1]) / 2 - products)
 
 
-def as_printed(squash: Squash, a: Tensor, b: Tensor, c: Tensor) -> Split:
+def as_printed(s: Nonlinearity, a: Tensor, b: Tensor, c: Tensor) -> Split:
     """Appendix A to the letter: L(y) = 1/2 [(s(y) - s(0)) + (s(y + rest) - s(y))].
 
-    The last s(y) should be s(rest). As it stands s(y) cancels: every summand is owed the same,
-    and three summands are owed 3/2 [s(A + B + C) - s(0)] together.
+    The last s(y) should be s(rest). As it stands s(y) cancels: every summand contributes the same,
+    and three summands 3/2 [s(A + B + C) - s(0)] together.
     """
-    zero, whole = squash(torch.zeros_like(c)), squash(a + b + c)
+    zero, whole = s(torch.zeros_like(c)), s(a + b + c)
 
-    def share(y: Tensor) -> Tensor:
-        alone = squash(y)
+    def contribution(y: Tensor) -> Tensor:
+        alone = s(y)
         return ((alone - zero) + (whole - alone)) / 2
 
-    parts = share(a), share(b), share(c.expand_as(whole))
+    parts = contribution(a), contribution(b), contribution(c.expand_as(whole))
     return Split(*parts, sum(parts[1:], parts[0]))
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import espalier as es
 import lstm_reference as reference
-from espalier.decomposition.differences import Quick, Steady
-from espalier.decomposition.engine import Budget, Engine, trusted
+from espalier.decomposition import AllPairs
+from espalier.decomposition.all_pairs.word_states import lengths, triangle
 from espalier.errors import ConfigError, DataError
 from lstm_models import models, random_model, sentences
 
@@ -35,14 +35,15 @@ def test_the_fast_path_is_the_definition_pair_by_pair(lm, tokens, space):
     models(),
     st.lists(sentences(most=6), min_size=1, max_size=5),
     st.tuples(st.integers(2, 20), st.integers(1, 12)),
-    st.sampled_from([Quick(), Steady()]),
+    st.booleans(),
 )
-def test_neither_grouping_nor_memory_nor_the_way_changes_a_number(lm, some, budget, way):
+def test_neither_grouping_nor_memory_changes_a_number(lm, some, held, kept):
     some = sorted(some, key=len, reverse=True)
-    engine = Engine(lm)
-    engine.budget = Budget(*budget)
+    all_pairs = AllPairs(lm)
+    all_pairs.grouped, all_pairs.carried = held
+    all_pairs.expect(words=1000 * kept)
     states = lm.encoder.weight.new_empty(len(some[0]), len(some), lm.shape.hidden)
-    found = engine.pairs_by(way, some, states=states)
+    found = all_pairs.of(some, hidden_states=states)
     for tokens, values, hidden in zip(some, found, states.transpose(0, 1), strict=True):
         wanted = by_definition(lm, tokens, "hidden")
         np.testing.assert_allclose(values[0].numpy(), wanted, rtol=1e-10, atol=1e-10)
@@ -66,23 +67,41 @@ def test_weights_of_any_size_are_answered(scale, dtype):
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_saturated_gates_of_a_trained_size_stay_on_the_quick_way(layers):
-    lm = random_model(3, hidden=16, layers=layers, scale=1, dtype=torch.float32)
-    sentence = [[1, 2, 3, 4, 5, 6]]
+def test_saturated_gates_of_a_trained_size_in_single_precision(layers):
+    lm = random_model(3, hidden=16, layers=layers, scale=1)
     with torch.no_grad():
         largest = (lm.encoder.weight @ lm.rnn.weight_ih_l0.T).abs().max()
-        lm.encoder.weight.mul_(22 / largest)  # 44 where it is doubled, as WikiText-2 brings about
-    wanted = Engine(lm).pairs_by(Steady(), sentence)[0][0]
-    compiled = Engine(lm)
-    compiled.native = trusted(lm)
-    for engine in (Engine(lm), compiled):
-        found = engine.pairs_by(Quick(), sentence)[0][0]
-        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
+        lm.encoder.weight.mul_(22 / largest)  # as WikiText-2 brings about
+    tokens = [1, 2, 3, 4, 5, 6]
+    wanted = by_definition(lm, tokens, "hidden")
+    found = es.interdependence(lm.float(), tokens).values
+    np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-6, 1e-3, 0.1])
+def test_what_is_small_keeps_its_digits_in_single_precision(scale):
+    """DI of a network of small weights is small, and no noise."""
+    lm = random_model(5, hidden=16, scale=1)
+    with torch.no_grad():
+        lm.encoder.weight.mul_(scale)
+    tokens = [1, 2, 3, 4, 5, 6, 7]
+    wanted = by_definition(lm, tokens, "hidden")
+    found = es.interdependence(lm.float(), tokens).values
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-7)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 130), st.integers(1, 5))
+def test_lengths_by_a_triangle_are_those_of_the_decoder_up_to_a_factor(seed, hidden, count):
+    torch.manual_seed(seed)
+    decoder, vectors = torch.randn(150, hidden).double(), torch.randn(count, 2, hidden).double()
+    found = lengths(vectors, triangle(decoder))
+    wanted = (vectors @ decoder.T).norm(dim=-1)
+    torch.testing.assert_close(found / found[0, 0], wanted / wanted[0, 0])
 
 
 @given(models(), sentences(most=6))
 def test_both_spaces_by_one_pass(lm, tokens):
-    [both] = Engine(lm, space=("hidden", "logits")).pairs_by_space([tokens])
+    [both] = AllPairs(lm, spaces=("hidden", "logits")).of([tokens])
     for values, space in zip(both, ("hidden", "logits"), strict=True):
         alone = es.interdependence(lm, tokens, space=space).values
         np.testing.assert_array_equal(values.numpy(), alone)
@@ -94,7 +113,7 @@ def test_single_precision_at_the_size_of_the_papers():
     single = es.interdependence(lm, tokens)
     assert single.values.dtype == np.float32
     double = es.interdependence(lm.double(), tokens)
-    np.testing.assert_allclose(single.values, double.values, rtol=2e-3, atol=1e-5)
+    np.testing.assert_allclose(single.values, double.values, rtol=0, atol=2e-7)
     assert single.words == double.words
 
 
@@ -102,10 +121,10 @@ def test_allocations_without_a_short_cut_go_by_the_definition():
     lm = random_model(layers=2)
     tokens = [1, 2, 3, 4]
     short, long = (
-        es.interdependence(lm, tokens, allocation=kind) for kind in (es.Papers(), es.Generalised())
+        es.interdependence(lm, tokens, allocation=kind) for kind in ("papers", es.Generalised())
     )
     np.testing.assert_allclose(short.values, long.values, rtol=1e-10)
-    other = es.interdependence(lm, tokens, allocation=es.Murdoch())
+    other = es.interdependence(lm, tokens, allocation="murdoch")
     alone = es.interdependence(lm, tokens, a=[1], b=[3], allocation=es.Murdoch())
     assert other.values[1, 3] == pytest.approx(float(alone), rel=1e-10)
     assert not np.allclose(other.values[1, 3], short.values[1, 3])
@@ -151,5 +170,7 @@ def test_refusals_name_the_culprit():
         es.interdependence(lm, [1, 2], a=[0])
     with pytest.raises(DataError, match="at without a"):
         es.interdependence(lm, [1, 2], at=1)
+    with pytest.raises(ConfigError, match="no allocation 'murdok'; did you mean 'murdoch'"):
+        es.interdependence(lm, [1, 2], allocation="murdok")
     with pytest.raises(ConfigError, match="memory is 100 bytes"):
-        Engine(lm, memory=100)
+        AllPairs(lm, memory=100)
