@@ -21,10 +21,7 @@ import torch
 
 from espalier.nets.lstm import fused_cell_works, language_model
 from espalier.runs import choose_device
-from espalier.training.alone import Alone
-from espalier.training.ensembles import Ensemble, Member
-from espalier.training.measures import TextLoss
-from espalier.training.recipe import Recipe
+from espalier.training import EnsembleLearner, Member, Recipe, SingleLearner, TextLoss
 
 PART = 15 << 20
 STEPS_PER_EPOCH = 1_428  # 1M tokens in 20 rows, windows of 35
@@ -43,10 +40,10 @@ def random_learners(count: int, recipe: Recipe, device: torch.device, *, steps: 
 
     team = [Member(f"m{seed}", model(seed), seed) for seed in range(count)]
 
-    def alone(seed: int) -> Alone:
-        return Alone(model(seed), streams[seed], recipe, **given)
+    def alone(seed: int) -> SingleLearner:
+        return SingleLearner(model(seed), streams[seed], recipe, **given)
 
-    return Ensemble(team, streams, recipe, **given), alone
+    return EnsembleLearner(team, streams, recipe, **given), alone
 
 
 def check(device: torch.device) -> dict[str, object]:

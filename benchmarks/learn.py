@@ -31,8 +31,7 @@ from espalier.experiments.parity_models import Learner, end_to_end, traced
 from espalier.files import write_text
 from espalier.learnability.supervision import TraceSettings
 from espalier.runs import choose_device, on_device
-from espalier.training.parity import parity_learner
-from espalier.training.stacked import StackedLearner, StepRecipe
+from espalier.training import StepRecipe, TaskLearner
 
 
 def check(args: argparse.Namespace) -> None:
@@ -66,7 +65,7 @@ def beside(device: torch.device) -> None:
     parity = [one for one in end_to_end("paper") if one.shape.layers == 8]
     wide = TraceSettings(4, 4096, recipe=StepRecipe(100, 256, 1e-4, "adam"))
     makers = [trace_maker(replace(one, settings=wide)) for one in traced("smoke")[1:]]
-    makers += [lambda device, one=one: parity_learner(one, device) for one in parity]
+    makers += [lambda device, one=one: one.prepare(device).learner for one in parity]
 
     def losses(make) -> torch.Tensor:
         learner = make(device)
@@ -82,7 +81,7 @@ def beside(device: torch.device) -> None:
             raise SystemExit("side by side the losses are others than alone")
 
 
-def values(learner: StackedLearner) -> list[torch.Tensor]:
+def values(learner: TaskLearner) -> list[torch.Tensor]:
     return [tensor for key, tensor in learner.state().items() if key.startswith("weights.")]
 
 

@@ -22,13 +22,12 @@ from espalier.experiments.parity_models import (
     translators,
 )
 from espalier.learnability.lessons import lessons
-from espalier.learnability.readable import ReadingTask, shape_for
-from espalier.learnability.readings import readings
-from espalier.learnability.supervision import trace_learner
-from espalier.nets.transformer.model import TransformerShape, random_transformers
-from espalier.training.parity import ParityRun, parity_learner
-from espalier.training.stacked import StackedLearner, Team
-from espalier.training.translation import ScanRun, TranslationTask, scan_learner
+from espalier.learnability.supervision import ReadableRun
+from espalier.learnability.supervision.readable import shape_for
+from espalier.learnability.supervision.traces import trace_learner
+from espalier.nets.transformer.model import TransformerShape
+from espalier.training import ParityRun, ScanRun, TaskLearner
+from espalier.training.scan import TranslationTask
 
 FILES = {
     "traces": "alta-figure-4",
@@ -36,7 +35,7 @@ FILES = {
     "parity": "alta-table-3",
     "scan": "alta-table-6",
 }
-Maker = Callable[[torch.device], StackedLearner]
+Maker = Callable[[torch.device], TaskLearner]
 KINDS = {Traced: "traces", Read: "readable", ParityRun: "parity", ScanRun: "scan"}
 
 
@@ -84,7 +83,7 @@ def describe(one: Learner) -> str:
             )
 
 
-def learner_of(one: Learner, device: torch.device) -> StackedLearner:
+def learner_of(one: Learner, device: torch.device) -> TaskLearner:
     """The models of a learner at their first step."""
     match one:
         case Traced():
@@ -92,10 +91,8 @@ def learner_of(one: Learner, device: torch.device) -> StackedLearner:
             return trace_maker(few)(device)
         case Read():
             return readable_learner(one, device)
-        case ParityRun():
-            return parity_learner(one, device)
-        case ScanRun():
-            return scan_learner(one, device)
+        case ParityRun() | ScanRun():
+            return one.prepare(device).learner
 
 
 def small_learners(only: Collection[str]) -> Iterator[tuple[str, Maker]]:
@@ -129,19 +126,12 @@ def trace_maker(one: Traced) -> Maker:
     return lambda device: trace_learner(taught, one.settings, seeds=seeds, device=device)
 
 
-def readable_learner(one: Read, device: torch.device) -> StackedLearner:
+def readable_learner(one: Read, device: torch.device) -> TaskLearner:
     """The Transformers from which a program's variables are to be read."""
-    entry, settings = entry_of(one), one.settings
-    inputs = training_inputs(one, entry)
-    asked = readings(entry.program, inputs, max_layers=entry.max_layers).to(device)
-    shape, seeds = shape_for(entry.program, settings, asked.layers), range(one.seeds)
-    return StackedLearner(
-        ReadingTask(shape, asked, settings.recipe.batch),
-        random_transformers(shape, seeds),
-        settings.recipe,
-        team=Team.of(seeds),
-        device=device,
-    )
+    entry = entry_of(one)
+    inputs, layers = training_inputs(one, entry), entry.max_layers
+    run = ReadableRun(entry.program, inputs, one.settings, seeds=one.seeds, max_layers=layers)
+    return run.prepare(device).learner
 
 
 def flops(one: Learner) -> float:
@@ -161,14 +151,14 @@ def flops(one: Learner) -> float:
             return 6.0 * one.seeds * settings.recipe.batch * stack_products(shape, tokens)
         case ParityRun():
             tokens = one.train.longest + 1
-            return 6.0 * one.seeds * one.recipe.batch * stack_products(one.shape, tokens)
+            return 6.0 * len(one.seeds) * one.recipe.batch * stack_products(one.shape, tokens)
         case ScanRun():
             task = TranslationTask.of(one, torch.device("cpu"))
             (rows, beside), size = task.packing.slots.shape, task.packing.parts.shape[1]
             words = task.pairs.commands.shape[1]
             encoder = beside * stack_products(one.shape, words)
             decoder = stack_products(one.shape, size, asked=beside * words)
-            return 6.0 * len(one.splits) * one.seeds * rows * (encoder + decoder)
+            return 6.0 * len(one.splits) * len(one.seeds) * rows * (encoder + decoder)
 
 
 def stack_products(shape: TransformerShape, tokens: int, *, asked: int = 0) -> float:

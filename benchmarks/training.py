@@ -22,8 +22,7 @@ from torch.nn import functional
 
 from espalier.data import ScaffoldConfig, scaffold_corpus
 from espalier.nets.lstm import language_model
-from espalier.training import Ensemble, Member, Recipe
-from espalier.training.measures import TextLoss
+from espalier.training import EnsembleLearner, Member, Recipe, TextLoss
 
 CPU = torch.device("cpu")
 STEPS_PER_EPOCH = 1_428  # 1M tokens in 20 rows, windows of 35
@@ -71,7 +70,7 @@ def measure(models: int, rounds: int, steps: int) -> dict[str, float]:
         Member(f"m{s}", language_model(vocabulary_size=1002, hidden=200, seed=s))
         for s in range(models)
     ]
-    together = Ensemble(team, streams, recipe, measure=tests, device=CPU)
+    together = EnsembleLearner(team, streams, recipe, measure=tests, device=CPU)
     plain = [Plain(seed, stream, recipe) for seed, stream in enumerate(streams)]
 
     def loop(steps: int) -> None:

@@ -7,7 +7,7 @@ import sys
 import torch
 from benchmarks import attention, kernels, learn, learning
 
-from espalier.training.translation import TranslationTask
+from espalier.training.scan import TranslationTask
 
 # As on a machine that has torch and little else.
 SCRIPT = """
@@ -33,7 +33,7 @@ def test_work_is_counted_product_by_product():
     """Against a multiplication at a time, for one string through one layer."""
     run = learn.end_to_end("smoke")[0]  # width 8, 2 heads of 4, hidden 8, one layer, 4 positions
     each = 3 * 8 * 8 + 8 * 8 + 2 * (4 * 4) * 2 + 2 * 8 * 8
-    assert learn.flops(run) == 6 * run.seeds * run.recipe.batch * 4 * each
+    assert learn.flops(run) == 6 * len(run.seeds) * run.recipe.batch * 4 * each
 
 
 def test_work_on_scan_is_counted_position_by_position():
@@ -48,7 +48,7 @@ def test_work_on_scan_is_counted_position_by_position():
     each += sum(2 * matrix + 2 * beside * words * inner for _ in range(size))
     each += sum(2 * matrix for _ in range(beside * words))
     assert (run.shape.heads, run.shape.head_width, run.shape.layers) == (2, 4, 1)
-    assert learning.flops(run) == 6 * len(run.splits) * run.seeds * rows * each
+    assert learning.flops(run) == 6 * len(run.splits) * len(run.seeds) * rows * each
 
 
 def test_ways_to_attend_agree_where_there_is_little_but_torch(tmp_path):

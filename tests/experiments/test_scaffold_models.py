@@ -6,7 +6,7 @@ from espalier.errors import ConfigError
 from espalier.experiments import find, names
 from espalier.experiments.scaffold_models import ScaffoldModels, familiarity, frequency
 from espalier.experiments.scaffold_rows import GrowingFocus
-from espalier.training.recipe import Recipe
+from espalier.training import Recipe
 
 SCALES = ("smoke", "small", "paper")
 

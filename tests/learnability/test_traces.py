@@ -178,7 +178,7 @@ def test_a_damaged_file_is_told_as_such(tmp_path) -> None:
     with pytest.raises(es.FileError, match=r"parity.parquet is damaged .*; record them again"):
         found.to_frame()
     with pytest.raises(es.FileError, match=r"parity.parquet is damaged .*; record them again"):
-        es.train_on_traces(entry.program, found, device="cpu")
+        es.train(es.TraceRun(entry.program, found), device="cpu")
 
 
 def test_interruption_leaves_what_was_there(tmp_path, monkeypatch) -> None:

@@ -26,10 +26,7 @@ from espalier.runs import (
     describe,
     fit,
 )
-from espalier.training.alone import Alone
-from espalier.training.ensembles import Ensemble, Member
-from espalier.training.measures import TextLoss
-from espalier.training.recipe import Recipe
+from espalier.training import EnsembleLearner, Member, Recipe, SingleLearner, TextLoss
 
 CPU = torch.device("cpu")
 
@@ -41,9 +38,9 @@ def learner_of(kind, *, dropout=0.3, anneal=4.0):
     held_out = TextLoss.of(rng.integers(13, size=150), CPU)
     models = [language_model(vocabulary_size=13, hidden=6, dropout=dropout, seed=s) for s in (0, 1)]
     if kind == "alone":
-        return Alone(models[0], streams[0], recipe, measure=held_out, device=CPU)
+        return SingleLearner(models[0], streams[0], recipe, measure=held_out, device=CPU)
     team = [Member(f"m{s}", model, s) for s, model in enumerate(models)]
-    return Ensemble(team, streams, recipe, measure=held_out, device=CPU)
+    return EnsembleLearner(team, streams, recipe, measure=held_out, device=CPU)
 
 
 @pytest.mark.parametrize("kind", ["alone", "ensemble"])
@@ -159,9 +156,7 @@ def test_checkpoints_are_kept_as_scheduled_and_load(tmp_path):
 
 def test_training_ends_when_annealing_has():
     learner = learner_of("alone")
-    learner.recipe = learner.tracked.recipe = Recipe(
-        window=5, batch=3, anneal=100.0, smallest_rate=0.5
-    )
+    learner.recipe = Recipe(window=5, batch=3, anneal=100.0, smallest_rate=0.5)
     rows = fit(learner, Plan(500))
     assert learner.finished
     assert len(rows) < 500

@@ -9,7 +9,7 @@ from espalier.data import ScaffoldConfig, scaffold_corpus
 from espalier.errors import ConfigError
 from espalier.nets.lstm import language_model, load_language_model, members
 from espalier.runs import RunFolder
-from espalier.training import Network, Recipe, ScaffoldRun, ensemble, train_scaffold
+from espalier.training import Network, Recipe, ScaffoldRun, train
 from espalier.training.gradients import gradients_at, scaffold_gradients
 
 SMALL = ScaffoldConfig(
@@ -24,10 +24,10 @@ def test_members_of_an_ensemble_equal_their_own_runs(tmp_path):
         for k in (2, 3)
         for setting in ("familiar", "unfamiliar")
     ]
-    rows = ensemble(runs, out=tmp_path / "all")
+    rows = train(runs, tmp_path / "all").rows
     assert len(rows) == 4 * 2
     for run in runs:
-        own = train_scaffold(run)
+        own = train(run).rows
         same = [row for row in rows if row["member"] == run.corpus.name]
         for mine, theirs in zip(own, same, strict=True):
             assert mine.keys() == theirs.keys()
@@ -42,7 +42,7 @@ def test_members_of_an_ensemble_equal_their_own_runs(tmp_path):
 
 
 def test_the_measure_is_the_probability_of_the_close_symbol(tmp_path):
-    row = train_scaffold(RUN, out=tmp_path)[-1]
+    row = train(RUN, tmp_path).rows[-1]
     lm = load_language_model(tmp_path)
     corpus = scaffold_corpus(SMALL)
     for name in ("in_domain", "out_of_domain"):
@@ -56,28 +56,28 @@ def test_a_rule_is_learnt():
     config = replace(SMALL, length=1, rules=500, tokens=6_000)
     recipe = Recipe(epochs=2, batch=5, window=10, learning_rate=8.0)
     run = ScaffoldRun(config, Network(hidden=32), recipe, keep="step:1")
-    rows = train_scaffold(run)
+    rows = train(run).rows
     assert rows[0]["in_domain"] < 0.2
     assert rows[-1]["in_domain"] > 0.8
     assert rows[-1]["out_of_domain"] > 0.8
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path):
-    train_scaffold(RUN, out=tmp_path)
+    train(RUN, tmp_path)
     other = replace(RUN, network=Network(hidden=17))
     with pytest.raises(ConfigError, match=r"holds another run: network\.hidden 16 -> 17"):
-        train_scaffold(other, out=tmp_path)
+        train(other, tmp_path)
     longer = replace(RUN, recipe=replace(RUN.recipe, epochs=3))
-    assert len(train_scaffold(longer, out=tmp_path)) == 3
+    assert len(train(longer, tmp_path).rows) == 3
 
 
 def test_what_cannot_be_one_ensemble_is_refused():
-    with pytest.raises(ConfigError, match="at least one run"):
-        ensemble([])
+    with pytest.raises(ConfigError, match="nothing to train"):
+        train([])
     with pytest.raises(ConfigError, match="share their network"):
-        ensemble([RUN, replace(RUN, network=Network(hidden=17))])
+        train([RUN, replace(RUN, network=Network(hidden=17))])
     with pytest.raises(ConfigError, match=r"agree in corpus\.tokens; found \[3000, 4000\]"):
-        ensemble([RUN, replace(RUN, corpus=replace(SMALL, tokens=4_000, seed=1))])
+        train([RUN, replace(RUN, corpus=replace(SMALL, tokens=4_000, seed=1))])
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -111,8 +111,8 @@ def test_gradients_along_the_scaffold_are_derivatives(layers):
 def test_gradients_are_recorded_on_request(tmp_path):
     run = replace(RUN, gradients=True)
     with pytest.raises(ConfigError, match="say where with out="):
-        train_scaffold(run)
-    train_scaffold(run, out=tmp_path)
+        train(run)
+    train(run, tmp_path)
     rows = RunFolder(tmp_path).rows("gradients")
     assert len(rows) == 2 * 3 * 3  # epochs, kinds, places
     assert {row["kind"] for row in rows} == {"embedding", "hidden", "output"}

@@ -1,15 +1,17 @@
 import os
+import shutil
 import signal
 import threading
 import time
 
 import pytest
+import torch
 
 from espalier.errors import ConfigError
-from espalier.nets.lstm import load_language_model
-from espalier.runs import RunFolder, list_runs
-from espalier.training import read_sweep, run_sweep
-from espalier.training.sweep import is_finished
+from espalier.nets.lstm import load_language_model, read_tensors
+from espalier.runs import Interrupted, RunFolder, list_runs
+from espalier.training import read_sweep, run_sweep, train
+from espalier.training.sweep import is_finished, pending
 
 TOML = """
 out = "{out}"
@@ -30,6 +32,28 @@ window = 10
 [grid]
 corpus.length = [2, 3]
 corpus.setting = ["familiar", "unfamiliar"]
+"""
+PARITY = """
+kind = "parity"
+out = "{out}"
+[shape]
+width = 8
+hidden = 8
+heads = 2
+head_width = 4
+[train]
+longest = 3
+per_count = 4
+[test]
+longest = 6
+per_count = 4
+[recipe]
+steps = 4
+batch = 4
+measures = 2
+precision = "float32"
+[grid]
+shape.layers = [1, 2]
 """
 
 
@@ -52,7 +76,7 @@ def test_ensembles_and_workers_leave_the_same_folders(tmp_path):
         assert [folder.name for folder in folders] == [
             f"length={k}-setting={s}" for k in (2, 3) for s in ("familiar", "unfamiliar")
         ]
-        assert sweep.pending() == []
+        assert pending(sweep) == []
     for one, other in zip(together.cells, apart.cells, strict=True):
         mine, theirs = rows_of(together.out / one.name), rows_of(apart.out / other.name)
         assert [row["member"] for row in mine] == [row["member"] for row in theirs]
@@ -121,7 +145,7 @@ def test_a_cluster_survives_a_killed_worker(tmp_path):
         killer.start()
         run_sweep(sweep, cluster=cluster.scheduler_address)
         killer.join()
-    assert all(is_finished(sweep.out / cell.name) for cell in sweep.cells)
+    assert all(is_finished(sweep.out / cell.name, cell) for cell in sweep.cells)
     alone = plan(tmp_path, "alone", epochs=10)
     run_sweep(alone, device="cpu")
     for cell in sweep.cells:
@@ -134,3 +158,106 @@ def test_no_scheduler_is_said_so(tmp_path):
     pytest.importorskip("distributed")
     with pytest.raises(ConfigError, match="no dask scheduler answers at"):
         run_sweep(plan(tmp_path, "none"), cluster="tcp://127.0.0.1:9")
+
+
+def tensors_of(folder):
+    files = sorted(folder.glob("*.safetensors"))
+    return {file.name: read_tensors(file)[0] for file in files}
+
+
+def assert_same_folder(mine, theirs):
+    assert rows_of(mine) == rows_of(theirs)
+    ours, others = tensors_of(mine), tensors_of(theirs)
+    assert ours.keys() == others.keys()
+    for file, tensors in ours.items():
+        assert tensors.keys() == others[file].keys()
+        assert all(torch.equal(tensors[name], others[file][name]) for name in tensors), file
+
+
+def test_more_epochs_go_on_and_end_as_if_they_had_been_asked_for_at_first(tmp_path):
+    at_once = plan(tmp_path, "at-once", epochs=5)
+    run_sweep(at_once, device="cpu")
+    run_sweep(plan(tmp_path, "grown", epochs=2), device="cpu")
+    steps = []
+    more = plan(tmp_path, "grown", epochs=5)
+    assert len(pending(more)) == 4
+    run_sweep(more, device="cpu", progress=lambda moment: steps.append(moment.step))
+    per_epoch = rows_of(more.out / more.cells[0].name)[0]["step"]
+    assert min(steps) > 2 * per_epoch
+    assert not pending(more)
+    assert not list(more.out.glob(".ensemble*"))
+    for cell in more.cells:
+        assert_same_folder(more.out / cell.name, at_once.out / cell.name)
+
+
+def test_one_cell_goes_on_alone(tmp_path):
+    """Out of its ensemble, it is the run that it would have been by itself, but for rounding."""
+    sweep = plan(tmp_path, "sweep", epochs=2)
+    run_sweep(sweep, device="cpu")
+    config = plan(tmp_path, "sweep", epochs=4).cells[1].config()
+    steps, folder = [], sweep.out / sweep.cells[1].name
+    found = train(config, folder, device="cpu", progress=lambda moment: steps.append(moment.step))
+    assert min(steps) > RunFolder(folder).rows()[0]["step"] * 2
+    alone = train(config, device="cpu")
+    assert [row["train_loss"] for row in found.rows] == pytest.approx(
+        [row["train_loss"] for row in alone.rows], rel=1e-4
+    )
+
+
+def test_cells_at_different_steps_all_come_to_the_end(tmp_path):
+    """One cell alone was trained further, another was lost: the rest go on together."""
+    sweep = plan(tmp_path, "mixed", epochs=2)
+    run_sweep(sweep, device="cpu")
+    ahead, gone = sweep.cells[0], sweep.cells[1]
+    train(plan(tmp_path, "mixed", epochs=3).cells[0].config(), sweep.out / ahead.name, device="cpu")
+    shutil.rmtree(sweep.out / gone.name)
+    more = plan(tmp_path, "mixed", epochs=4)
+    run_sweep(more, device="cpu")
+    wanted = plan(tmp_path, "whole", epochs=4)
+    run_sweep(wanted, device="cpu")
+    for cell in more.cells:
+        mine, theirs = (rows_of(sweep.out / cell.name) for sweep in (more, wanted))
+        assert [row["epoch"] for row in mine] == [1, 2, 3, 4]
+        assert [row["in_domain"] for row in mine] == pytest.approx(
+            [row["in_domain"] for row in theirs], rel=1e-3
+        )
+
+
+@pytest.mark.parametrize("epochs", [(4, 4), (2, 4)])
+def test_an_interrupted_ensemble_goes_on(tmp_path, epochs):
+    """Stopped on its way, be it to the first epochs or to more of them."""
+    first, last = epochs
+    name = "stopped"
+    if first < last:
+        run_sweep(plan(tmp_path, name, epochs=first), device="cpu")
+
+    def stop(moment):
+        if moment.rows and moment.step >= 3 * moment.steps_per_epoch:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted, match=r"saved in .*\.ensemble-"):
+        run_sweep(plan(tmp_path, name, epochs=last), device="cpu", progress=stop)
+    steps = []
+    whole, resumed = plan(tmp_path, "whole", epochs=last + 1), plan(tmp_path, name, epochs=last + 1)
+    run_sweep(resumed, device="cpu", progress=lambda moment: steps.append(moment.step))
+    run_sweep(whole, device="cpu")
+    assert min(steps) > 3 * rows_of(whole.out / whole.cells[0].name)[0]["step"]
+    for cell in whole.cells:
+        assert_same_folder(resumed.out / cell.name, whole.out / cell.name)
+
+
+def test_a_cell_of_other_settings_is_refused(tmp_path):
+    run_sweep(plan(tmp_path, "one", epochs=2), device="cpu")
+    for change in ('keep = "epoch:2"', "gradients = true"):
+        with pytest.raises(ConfigError, match=r"holds another run: (keep|gradients) "):
+            run_sweep(plan(tmp_path, "one", epochs=2, more=change), device="cpu")
+    with pytest.raises(ConfigError, match=r"recipe\.epochs 2 -> 1"):
+        run_sweep(plan(tmp_path, "one", epochs=1), device="cpu")
+
+
+def test_other_kinds_are_swept_cell_by_cell(tmp_path):
+    file = tmp_path / "parity.toml"
+    file.write_text(PARITY.format(out=(tmp_path / "parity").as_posix()))
+    folders = run_sweep(read_sweep(file), device="cpu")
+    assert [folder.name for folder in folders] == ["layers=1", "layers=2"]
+    assert [run.kind for run in list_runs(tmp_path)] == ["parity", "parity"]

@@ -22,8 +22,8 @@ from espalier.commands.learnability import (
     training_tokens,
 )
 from espalier.commands.show import show_table
-from espalier.commands.training import Config, Device, Settings, configured, reporting, say
-from espalier.errors import DataError, ModelError
+from espalier.commands.training import Config, Device, Settings, configured, say, train_into
+from espalier.errors import DataError
 
 if TYPE_CHECKING:
     from espalier.runs import Row
@@ -65,28 +65,21 @@ def train_traces(
     The last column is the share of training inputs for which the Transformer with that MLP gives
     the program's outputs.
     """
-    from espalier.learnability.supervision import TraceSettings, agreement, train_on_traces
-    from espalier.learnability.traces import read_traces
+    from espalier.learnability import read_traces
+    from espalier.learnability.supervision import TraceRun, TraceSettings, agreement
+    from espalier.runs import RunFolder
 
     if traces is not None and (inputs or training.file is not None):
         raise DataError("give either --traces or inputs to run the program on, not both")
     entry, layers = load_entry(target, max_layers)
     asked = configured(TraceSettings(), config, settings, {"recipe.steps": steps})
     batch = [] if traces else training_tokens(entry, inputs, training, layers)
-    with reporting() as progress:
-        found = train_on_traces(
-            entry.program,
-            read_traces(traces, entry.program) if traces else batch,
-            settings=asked,
-            seeds=range(seeds),
-            max_layers=layers,
-            out=out,
-            device=device,
-            progress=progress,
-        )
+    given = read_traces(traces, entry.program) if traces else batch
+    run = TraceRun(entry.program, given, asked, seeds=seeds, max_layers=layers)
+    found = train_into(out, run, device=device)
+    say(f"{(RunFolder(out).manifest() or {})['data']['lessons']:,} distinct lessons")
     shares = agreement(entry.program, found.models, batch, max_layers=layers) if batch else None
     _show(found.rows, shares)
-    say(f"{found.lessons:,} distinct lessons; kept in {out}")
 
 
 def train_readable(
@@ -102,25 +95,13 @@ def train_readable(
     device: Device = "auto",
 ) -> None:
     """Train a whole Transformer from which a program's variables can be read, layer by layer."""
-    from espalier.learnability.readable import ReadableSettings
-    from espalier.learnability.readable import train_readable as train
+    from espalier.learnability.supervision import ReadableRun, ReadableSettings
 
     entry, layers = load_entry(target, max_layers)
     asked = configured(ReadableSettings(), config, settings, {"recipe.steps": steps})
     batch = training_tokens(entry, inputs, training, layers)
-    with reporting() as progress:
-        found = train(
-            entry.program,
-            batch,
-            settings=asked,
-            seeds=range(seeds),
-            max_layers=layers,
-            out=out,
-            device=device,
-            progress=progress,
-        )
-    _show(found.rows)
-    say(f"kept in {out}")
+    run = ReadableRun(entry.program, batch, asked, seeds=seeds, max_layers=layers)
+    _show(train_into(out, run, device=device).rows)
 
 
 def train_parity(
@@ -139,8 +120,7 @@ def train_parity(
     device: Device = "auto",
 ) -> None:
     """Train Transformers on bit strings and their parity alone (the paper's D.1)."""
-    from espalier.training.parity import ParityRun
-    from espalier.training.parity import train_parity as train
+    from espalier.training import ParityRun
 
     flags = _shape(layers, shared, positions) | {
         "train.longest": length,
@@ -150,10 +130,7 @@ def train_parity(
     implied = {} if length is None else {"test.longest": 2 * length}
     run = configured(ParityRun(), config, settings, flags, implied=implied)
     _warn_of_slow_products(run.recipe.precision, device)
-    with reporting() as progress:
-        rows = train(run, out=out, device=device, progress=progress)
-    _show(rows)
-    say(f"kept in {out}")
+    _show(train_into(out, run, device=device).rows)
 
 
 def train_scan(
@@ -173,8 +150,7 @@ def train_scan(
     device: Device = "auto",
 ) -> None:
     """Train Transformers on SCAN's commands and actions alone (the paper's D.4)."""
-    from espalier.training.translation import ScanRun
-    from espalier.training.translation import train_scan as train
+    from espalier.training import ScanRun
 
     flags = _shape(layers, shared, positions) | {
         "splits": splits,
@@ -183,10 +159,7 @@ def train_scan(
     }
     run = configured(ScanRun(), config, settings, flags)
     _warn_of_slow_products(run.recipe.precision, device)
-    with reporting() as progress:
-        rows = train(run, out=out, device=device, progress=progress)
-    _show(rows)
-    say(f"kept in {out}")
+    _show(train_into(out, run, device=device).rows)
 
 
 def ask(
@@ -196,31 +169,23 @@ def ask(
     device: Device = "auto",
 ) -> None:
     """Ask every Transformer of a finished run, and say whether it is right."""
-    from espalier.runs import RunFolder
-    from espalier.training.learnt import load_parity, load_scan
+    from espalier.training import ParityRun, ScanRun, open_run
 
-    kind = (RunFolder(run).manifest() or {}).get("kind")
-    if kind == "parity":
-        parity = load_parity(run, device=device)
-        members, found = parity.members, parity.answers(inputs).astype(str).tolist()
-    elif kind == "scan":
-        scan = load_scan(run, device=device)
-        members, found = scan.members, scan.translate(inputs)
-    else:
-        raise ModelError(f"{run} holds no run of `train parity` or `train scan`; name one's folder")
-    truths = [_truth(kind, given) for given in inputs]
+    asked = open_run(run, kinds=(ParityRun, ScanRun), device=device)
+    found = asked.ask(inputs)
+    truths = [_truth(asked.kind, given) for given in inputs]
     words = {True: "yes", False: "no"}
     rows = [
         (given, member, "" if truths[n] is None else words[answers[n] == truths[n]], answers[n])
         for n, given in enumerate(inputs)
-        for member, answers in zip(members, found, strict=True)
+        for member, answers in zip(asked.members, found, strict=True)
     ]
     show_table(("input", "member", "right", "answer"), rows)
 
 
 def _truth(kind: str, given: str) -> str | None:
     """The right answer; None where SCAN's grammar has no such command."""
-    from espalier.data.scan import translate
+    from espalier.data import translate
 
     if kind == "parity":
         return str(given.count("1") % 2)

@@ -12,10 +12,16 @@ from cyclopts import App, Parameter
 
 if TYPE_CHECKING:
     from espalier.runs import Progress
+    from espalier.training import Trainable, TrainedRun
 
 Settings = Annotated[
     list[str] | None,
-    Parameter(name="--set", negative="", help="Any other setting, as in recipe.learning_rate=0.1."),
+    Parameter(
+        name="--set",
+        negative="",
+        consume_multiple=True,
+        help="Other settings, as in recipe.learning_rate=0.1 keep=log.",
+    ),
 ]
 Config = Annotated[Path | None, Parameter(help="A TOML file of settings; flags override it.")]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
@@ -56,8 +62,7 @@ def train_scaffold(
     device: Device = "auto",
 ) -> None:
     """Train one model on a scaffold corpus (lstms-compose-bottom-up, 4.2 and 4.3)."""
-    from espalier.training.scaffold import ScaffoldRun
-    from espalier.training.scaffold import train_scaffold as train
+    from espalier.training import ScaffoldRun
 
     setting = None if familiar is None else "familiar" if familiar else "unfamiliar"
     flags = {
@@ -69,10 +74,7 @@ def train_scaffold(
         "keep": keep,
         "gradients": gradients,
     }
-    run = configured(ScaffoldRun(), config, settings, flags)
-    with reporting() as progress:
-        train(run, out=out, device=device, progress=progress)
-    say(f"kept in {out}")
+    train_into(out, configured(ScaffoldRun(), config, settings, flags), device=device)
 
 
 def train_text(
@@ -90,8 +92,7 @@ def train_text(
     device: Device = "auto",
 ) -> None:
     """Train one model on text, annealed on its validation loss."""
-    from espalier.training.text import TextRun
-    from espalier.training.text import train_text as train
+    from espalier.training import TextRun
 
     flags = {
         "data": data,
@@ -102,10 +103,7 @@ def train_text(
         "network.tied": tied,
         "seed": seed,
     }
-    run = configured(TextRun(), config, settings, flags)
-    with reporting() as progress:
-        train(run, out=out, device=device, progress=progress)
-    say(f"kept in {out}")
+    train_into(out, configured(TextRun(), config, settings, flags), device=device)
 
 
 def sweep(
@@ -119,13 +117,13 @@ def sweep(
     """Train every cell of a TOML table of configs; finished cells are skipped."""
     from dataclasses import replace
 
-    from espalier.training.sweep import read_sweep, run_sweep
+    from espalier.training import read_sweep, run_sweep
+    from espalier.training.sweep import pending
 
     planned = read_sweep(file)
     if workers is not None:
         planned = replace(planned, workers=workers)
-    left = len(planned.pending())
-    say(f"{len(planned.cells)} cells in {planned.out}, {left} to train")
+    say(f"{len(planned.cells)} cells in {planned.out}, {len(pending(planned))} to train")
     with reporting() as progress:
         run_sweep(planned, device=device, cluster=cluster, progress=progress)
 
@@ -179,6 +177,16 @@ def branching(
     say(f"text.txt and treebank.conllu are in {out}")
 
 
+def train_into(out: Path, config: Trainable, *, device: str) -> TrainedRun:
+    """What was trained, with progress shown and its folder named."""
+    from espalier.training import train
+
+    with reporting() as progress:
+        found = train(config, out, device=device, progress=progress)
+    say(f"kept in {out}")
+    return found
+
+
 def configured(
     default: Any,
     config: Path | None,
@@ -188,7 +196,7 @@ def configured(
     implied: dict[str, Any] | None = None,
 ) -> Any:
     """The settings that hold: defaults, what flags imply, the file, then --set, then flags."""
-    from espalier.training.configs import flatten, override, parse_words, read_toml
+    from espalier.training import flatten, override, parse_words, read_toml
 
     from_file = flatten(read_toml(config)) if config is not None else {}
     given = {name: value for name, value in flags.items() if value is not None}

@@ -18,7 +18,7 @@ from espalier.experiments.experiment import Row
 from espalier.experiments.scaffold_models import ScaffoldModels
 from espalier.nets.lstm import LSTMShape, StackedWeights, read_tensors
 from espalier.runs import Progress, RunFolder, choose_device, on_device
-from espalier.training.scaffold import ensemble
+from espalier.training import manifest_config, train
 
 Domain = Literal["in_domain", "out_of_domain"]
 DOMAINS: tuple[Domain, ...] = ("in_domain", "out_of_domain")
@@ -122,7 +122,7 @@ class RunCache:
             folder = RunFolder.create(self.path / models.name)
             if not _finished(folder, models):
                 device = str(self.device)
-                ensemble(models.runs(), out=folder.path, device=device, progress=self.progress)
+                train(models.runs(), folder.path, device=device, progress=self.progress)
             self._trained[models] = TrainedScaffolds(models, folder, self.device)
         return self._trained[models]
 
@@ -143,9 +143,7 @@ def _finished(folder: RunFolder, models: ScaffoldModels) -> bool:
     manifest = folder.manifest()
     if manifest is None or manifest["status"] != "finished":
         return False
-    runs = [run.to_dict() for run in models.runs()]
-    asked: Any = runs[0] if len(runs) == 1 else {"members": runs}
-    return bool(manifest["config"] == json.loads(json.dumps(asked)))
+    return bool(manifest["config"] == manifest_config(models.runs()))
 
 
 def _tests(config: ScaffoldConfig) -> dict[Domain, Examples]:

@@ -24,7 +24,7 @@ from espalier.syntax.pairs import pairs_of
 from espalier.syntax.reading import describe_words
 from espalier.syntax.scores import pair_scores
 from espalier.syntax.summary import Row, baseline_rows, summarise
-from espalier.training.text import TextRun, train_text
+from espalier.training import TextRun, train
 
 Which = Literal["last", "ends", "all"]
 
@@ -99,7 +99,7 @@ def _trained(language: Language, seed: int, cache: RunCache) -> RunFolder:
     folder = RunFolder.create(cache.path / language.folder / f"seed-{seed}")
     run, manifest = _run_of(language, seed, cache), folder.manifest()
     if manifest is None or manifest["status"] != "finished":
-        train_text(run, out=folder.path, device=str(cache.device), progress=cache.progress)
+        train(run, folder.path, device=str(cache.device), progress=cache.progress)
     return folder
 
 

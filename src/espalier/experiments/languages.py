@@ -15,9 +15,7 @@ from typing import Any
 from espalier.data.branching import BranchingConfig, Order
 from espalier.errors import ConfigError
 from espalier.experiments.experiment import Scale, check_scale
-from espalier.training.recipe import Recipe
-from espalier.training.scaffold import Network
-from espalier.training.text import TextRun
+from espalier.training import Network, Recipe, TextRun
 
 EARLY = "step:0,100,300,1000"  # what is learnt within the first epoch
 

@@ -18,12 +18,10 @@ from espalier.data.parity import ParityConfig, ParitySet, parity_set
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Row
 from espalier.experiments.intervals import summarise
-from espalier.experiments.parity_models import ProgramName, Read, Traced, folder_of, name_of
+from espalier.experiments.parity_models import ProgramName, Read, Traced, name_of
 from espalier.learnability.minimal import minimal
-from espalier.learnability.readable import train_readable
-from espalier.learnability.supervision import train_on_traces
-from espalier.nets.lstm import read_tensors
-from espalier.training.parity import ParityRun, in_precision, predict, train_parity
+from espalier.learnability.supervision import ReadableRun, TraceRun
+from espalier.training import ParityRun, Trainable, TrainedRun, train
 
 if TYPE_CHECKING:
     import pandas
@@ -66,16 +64,14 @@ def compiled_cells(traced: Traced) -> list[Row]:
 def traced_cells(traced: Traced, cache: RunCache) -> list[Row]:
     """Of the Transformers whose MLPs were trained on traces."""
     entry, test = entry_of(traced), strings_for(traced.program, traced.test)
-    found = train_on_traces(
+    run = TraceRun(
         entry.program,
         training_inputs(traced, entry),
-        settings=traced.settings,
-        seeds=range(traced.seeds),
+        traced.settings,
+        seeds=traced.seeds,
         max_layers=entry.max_layers,
-        out=cache.path / name_of(traced),
-        device=str(cache.device),
-        progress=cache.progress,
     )
+    found = _trained(run, traced, cache)
     rows: list[Row] = []
     for seed, model in enumerate(found.models):
         answers = ask(model.to(cache.device), entry, test)
@@ -86,16 +82,14 @@ def traced_cells(traced: Traced, cache: RunCache) -> list[Row]:
 def read_cells(read: Read, cache: RunCache) -> list[Row]:
     """Of the Transformers from which a program's variables are read."""
     entry, test = entry_of(read), strings_for(read.program, read.test)
-    found = train_readable(
+    run = ReadableRun(
         entry.program,
         training_inputs(read, entry),
-        settings=read.settings,
-        seeds=range(read.seeds),
+        read.settings,
+        seeds=read.seeds,
         max_layers=entry.max_layers,
-        out=cache.path / name_of(read),
-        device=str(cache.device),
-        progress=cache.progress,
     )
+    found = _trained(run, read, cache).models
     inputs = [entry.encode(string) for string in test.strings()]
     rows: list[Row] = []
     for seed, runs in enumerate(found.run_many(inputs, max_layers=_most_layers(entry, test))):
@@ -106,13 +100,7 @@ def read_cells(read: Read, cache: RunCache) -> list[Row]:
 
 def transformer_cells(run: ParityRun, cache: RunCache) -> list[Row]:
     """Of the Transformers trained end to end."""
-    train_parity(
-        run, out=cache.path / name_of(run), device=str(cache.device), progress=cache.progress
-    )
-    file = folder_of(run, cache).path / f"epoch-{run.recipe.measures}.safetensors"
-    tensors = {name: tensor.to(cache.device) for name, tensor in read_tensors(file)[0].items()}
-    test = parity_set(run.test)
-    shape = run.shape
+    found, test, shape = _trained(run, run, cache), parity_set(run.test), run.shape
     labels: Row = {
         "layers": shape.layers,
         "sharing": "yes" if shape.shared else "no",
@@ -120,9 +108,15 @@ def transformer_cells(run: ParityRun, cache: RunCache) -> list[Row]:
         "trained_to": run.train.longest,
     }
     rows: list[Row] = []
-    for seed, answers in enumerate(predict(in_precision(tensors, run.recipe), shape, test)):
+    for seed, answers in enumerate(found.models.predict(test)):
         rows += cells(test, answers, labels | {"seed": seed})
     return rows
+
+
+def _trained(config: Trainable, learner: Traced | Read | ParityRun, cache: RunCache) -> TrainedRun:
+    """What is in the cache for a learner, trained to its end."""
+    out = cache.path / name_of(learner)
+    return train(config, out, device=str(cache.device), progress=cache.progress)
 
 
 def _labels(traced: Traced | Read, version: str, seed: int) -> Row:

@@ -25,7 +25,7 @@ from espalier.experiments.parity_answers import (
     transformer_cells,
 )
 from espalier.experiments.parity_models import Read, Traced, end_to_end, readable, traced
-from espalier.training.parity import ParityRun
+from espalier.training import ParityRun
 
 if TYPE_CHECKING:
     import pandas

@@ -16,14 +16,10 @@ from espalier.data.parity import ParityConfig
 from espalier.errors import ConfigError
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Scale, check_scale
-from espalier.learnability.readable import ReadableSettings
-from espalier.learnability.supervision import TraceSettings
+from espalier.learnability.supervision import ReadableSettings, TraceSettings
 from espalier.nets.transformer import Positions, TransformerShape
 from espalier.runs import RunFolder
-from espalier.training.parity import TOKENS, ParityRun
-from espalier.training.scan_pairs import SYMBOLS
-from espalier.training.stacked import StepRecipe
-from espalier.training.translation import ScanRun
+from espalier.training import SYMBOLS, TOKENS, ParityRun, ScanRun, StepRecipe
 
 ProgramName = Literal["sequential-relative", "sequential-absolute", "sum-modulo"]
 POSITIONS: tuple[Positions, ...] = ("relative", "absolute")

@@ -39,6 +39,7 @@ from espalier.runs import (
     describe_run,
     refuse_other_config,
 )
+from espalier.training import check_seeds
 
 if TYPE_CHECKING:
     import pandas
@@ -220,7 +221,8 @@ def _describe(asked: dict[str, Any], config: Any, cache: RunCache) -> dict[str, 
         *parts_of(config, Language),
         *parts_of(config, LEARNERS),
     ]
-    return manifest | asked | {"seeds": list(range(max(one.seeds for one in behind)))}
+    seeds = {seed for one in behind for seed in check_seeds(one.seeds)}
+    return manifest | asked | {"seeds": sorted(seeds)}
 
 
 def _data_read(config: Any, cache: RunCache) -> dict[str, Any]:

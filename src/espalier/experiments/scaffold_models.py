@@ -13,8 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from espalier.data.scaffold import ScaffoldConfig, Setting
 from espalier.errors import ConfigError
 from espalier.experiments.experiment import Scale, check_scale
-from espalier.training.recipe import Recipe
-from espalier.training.scaffold import Network, ScaffoldRun
+from espalier.training import Network, Recipe, ScaffoldRun
 
 BOTH: tuple[Setting, ...] = ("unfamiliar", "familiar")
 

@@ -11,7 +11,7 @@ from espalier.experiments.experiment import Row, Scale
 from espalier.experiments.rule_contributions import RuleContributions
 from espalier.experiments.scaffold_models import ScaffoldModels, familiarity, frequency
 from espalier.runs import matmul_precision
-from espalier.training.gradients import member_gradients
+from espalier.training import member_gradients
 
 Label = dict[str, int | str]
 

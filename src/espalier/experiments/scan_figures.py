@@ -9,7 +9,7 @@ from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
 from espalier.experiments.intervals import summarise
 from espalier.experiments.parity_models import name_of, translators
-from espalier.training.translation import ScanRun, train_scan
+from espalier.training import ScanRun, train
 
 if TYPE_CHECKING:
     import pandas
@@ -45,7 +45,7 @@ def measure(config: Translators, cache: RunCache) -> list[Row]:
 def translator_rows(run: ScanRun, cache: RunCache) -> list[Row]:
     """The measures of one run, with its depth, sharing and positions."""
     device, out = str(cache.device), cache.path / name_of(run)
-    found = train_scan(run, out=out, device=device, progress=cache.progress)
+    found = train(run, out, device=device, progress=cache.progress).rows
     labels: Row = {
         "layers": run.shape.layers,
         "sharing": "yes" if run.shape.shared else "no",

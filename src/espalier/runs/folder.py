@@ -150,12 +150,17 @@ class RunFolder:
 
     def load_checkpoint(self, name: str) -> Snapshot:
         """The weights kept under a name."""
-        if not (self.path / f"{name}.safetensors").is_file():
-            raise FileError(
-                f"there is no file {self.path / name}.safetensors; copy it there, or give the "
-                f"command that trained it again: it is written from the point to resume from"
-            )
         return self._load(f"{name}.safetensors", "give the command that trained it again")
+
+    def last_checkpoint(self) -> Snapshot:
+        """The weights kept last."""
+        names = list(self.checkpoints())
+        if not names:
+            raise FileError(
+                f"{self.path} holds no checkpoint (epoch-*.safetensors); copy the last one there, "
+                f"or give the command that trained it again: it is written from {RESUME}"
+            )
+        return self.load_checkpoint(names[-1])
 
     def save_checkpoint(self, name: str, snapshot: Snapshot) -> Path:
         """Keep weights under a name such as `epoch-3`."""

@@ -1,26 +1,64 @@
 """Models trained on scaffolds, text, parity and SCAN, alone or many at once; and sweeps."""
 
-from espalier.training.alone import Alone
-from espalier.training.ensembles import Ensemble, Member
-from espalier.training.gradients import scaffold_gradients
-from espalier.training.recipe import Recipe
-from espalier.training.scaffold import Network, ScaffoldRun, ensemble, train_scaffold
+from espalier.training.configs import Network, Recipe, StepRecipe, check_seeds
+from espalier.training.ensemble import EnsembleLearner, Member
+from espalier.training.gradients import member_gradients, scaffold_gradients
+from espalier.training.measures import TextLoss
+from espalier.training.parity import TOKENS, ParityRun, ParityTransformers
+from espalier.training.scaffold import ScaffoldRun
+from espalier.training.scan import ScanRun
+from espalier.training.scan_answers import ScanTransformers
+from espalier.training.scan_batches import SYMBOLS
+from espalier.training.settings import flatten, override, parse_words, read_toml
+from espalier.training.single import SingleLearner
 from espalier.training.sweep import Sweep, read_sweep, run_sweep
-from espalier.training.text import TextRun, train_text
+from espalier.training.task_learner import TaskLearner, by_seed, step_plan
+from espalier.training.text import TextRun
+from espalier.training.train import (
+    Prepared,
+    Trainable,
+    TrainedRun,
+    manifest_config,
+    open_run,
+    train,
+)
+
+KINDS: tuple[type[Trainable], ...] = (ScaffoldRun, TextRun, ParityRun, ScanRun)
 
 __all__ = [
-    "Alone",
-    "Ensemble",
+    "KINDS",
+    "SYMBOLS",
+    "TOKENS",
+    "EnsembleLearner",
     "Member",
     "Network",
+    "ParityRun",
+    "ParityTransformers",
+    "Prepared",
     "Recipe",
     "ScaffoldRun",
+    "ScanRun",
+    "ScanTransformers",
+    "SingleLearner",
+    "StepRecipe",
     "Sweep",
+    "TaskLearner",
+    "TextLoss",
     "TextRun",
-    "ensemble",
+    "Trainable",
+    "TrainedRun",
+    "by_seed",
+    "check_seeds",
+    "flatten",
+    "manifest_config",
+    "member_gradients",
+    "open_run",
+    "override",
+    "parse_words",
     "read_sweep",
+    "read_toml",
     "run_sweep",
     "scaffold_gradients",
-    "train_scaffold",
-    "train_text",
+    "step_plan",
+    "train",
 ]

@@ -1,118 +1,126 @@
-"""Settings from outside: TOML and `name=value` words into frozen dataclasses, typos refused."""
+"""How models are trained: every setting of the optimisation, with the papers' values as default."""
 
 from __future__ import annotations
 
-import os
-import tomllib
-import types
-import typing
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
 
-from espalier.errors import ConfigError, FileError, nearest
+from espalier.errors import ConfigError, check_whole, is_number, nearest
+from espalier.runs import Precision
 
-C = TypeVar("C")
+OptimiserName = Literal["adam", "adafactor", "adafactor-absolute"]
+StepPrecision = Literal["float32", "tf32", "bfloat16"]
 
 
-def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The tables of a TOML file."""
-    file = Path(path)
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileError(f"there is no config to read at {file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not TOML: {error}") from error
+@dataclass(frozen=True)
+class Network:
+    """The sizes of a language model; the vocabulary's size comes from the data.
 
-
-def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested tables as dotted names."""
-    flat: dict[str, Any] = {}
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{name}.")
-        else:
-            flat[prefix + name] = value
-    return flat
-
-
-def override(config: C, settings: Mapping[str, Any]) -> C:
-    """The config with dotted names set, as in {"recipe.epochs": 40}; values are checked.
-
-    All are set at once: settings that only fit together, such as tokens and rules, can change.
+    >>> Network(hidden=64, tied=True).layers
+    1
     """
-    known = setting_names(config)
-    for name in settings:
-        if name not in known:
-            raise ConfigError(f"there is no setting {name!r}; {nearest(name, known)}")
-    changed: C = _override(config, settings, prefix="")
-    return changed
+
+    hidden: int = 200
+    layers: int = 1
+    embedding: int | None = None
+    tied: bool = False
+    dropout: float = 0.0
 
 
-def setting_names(config: object, prefix: str = "") -> list[str]:
-    """Every dotted name that can be set."""
-    names = []
-    for one in fields(config):  # type: ignore[arg-type]
-        value = getattr(config, one.name)
-        deeper = is_dataclass(value)
-        names += setting_names(value, f"{prefix}{one.name}.") if deeper else [prefix + one.name]
-    return names
+@dataclass(frozen=True)
+class Recipe:
+    """SGD without momentum or weight decay, truncated backpropagation, state carried over.
 
+    lstms-compose-bottom-up, 4.1: learning rate 1 throughout, gradients clipped at 0.25. Where
+    `anneal` is above 1, the learning rate is divided by it after an epoch whose validation loss
+    is no better than the best, and training ends early once it is below `smallest_rate`.
+    In the last `settle` epochs the rate falls to a hundredth, by the same factor each time.
+    `precision` concerns products on CUDA only.
 
-def parse_words(words: typing.Iterable[str]) -> dict[str, Any]:
-    """`name=value` words, each value read as TOML where it is that, else as text."""
-    found = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
+    >>> Recipe(epochs=10, learning_rate=4.0).clip
+    0.25
+    """
+
+    epochs: int = 50
+    learning_rate: float = 1.0
+    clip: float = 0.25
+    batch: int = 20
+    window: int = 35
+    anneal: float = 1.0
+    smallest_rate: float = 0.0
+    settle: int = 0
+    precision: Precision = "tf32"
+
+    def __post_init__(self) -> None:
+        check_whole(self, ("epochs", "batch", "window"), error=ConfigError)
+        _check_rate(self.learning_rate)
+        _check_choice("precision", self.precision, get_args(Precision))
+        if not 0 <= self.settle < self.epochs:
             raise ConfigError(
-                f"{word!r} is not a setting; write name=value, as in recipe.learning_rate=0.1"
+                f"settle is {self.settle}; it counts the last epochs, fewer than {self.epochs}"
             )
-        try:
-            found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            found[name.strip()] = value
-    return found
+        if not self.clip > 0:  # infinite: gradients stay as they are
+            raise ConfigError(f"clip is {self.clip}; it must be above 0")
+        if self.anneal < 1:
+            raise ConfigError(
+                f"anneal is {self.anneal}; it divides the learning rate, so use 1 (never) or more"
+            )
 
 
-def _override(config: Any, settings: Mapping[str, Any], *, prefix: str) -> Any:
-    changes = {}
-    types_ = typing.get_type_hints(type(config))
-    for one in fields(config):
-        name, value = prefix + one.name, getattr(config, one.name)
-        if is_dataclass(value):
-            changes[one.name] = _override(value, settings, prefix=f"{name}.")
-        elif name in settings:
-            changes[one.name] = _checked(types_[one.name], settings[name], name)
-    return replace(config, **changes)
+@dataclass(frozen=True)
+class StepRecipe:
+    """How long and with what models are trained on drawn batches; `measures` is how often measured.
+
+    `precision` concerns products on CUDA, but bfloat16, which holds everywhere it is asked for.
+
+    >>> StepRecipe(steps=1_000, batch=64).optimiser
+    'adafactor'
+    """
+
+    steps: int = 50_000
+    batch: int = 256
+    learning_rate: float = 5e-4
+    optimiser: OptimiserName = "adafactor"
+    measures: int = 10
+    precision: StepPrecision = "tf32"
+
+    def __post_init__(self) -> None:
+        check_whole(self, ("steps", "batch", "measures"), error=ConfigError)
+        _check_rate(self.learning_rate)
+        _check_choice("optimiser", self.optimiser, get_args(OptimiserName))
+        _check_choice("precision", self.precision, get_args(StepPrecision))
+        if self.steps % self.measures:
+            raise ConfigError(
+                f"{self.steps} steps are not divided evenly by {self.measures} measures; "
+                f"choose a number of measures that divides the steps"
+            )
 
 
-def _checked(expected: Any, value: Any, name: str) -> Any:
-    """The value if it is of the expected type; an integer will do for a float."""
-    choices = typing.get_args(expected)
-    if typing.get_origin(expected) is typing.Literal:
-        if value in choices:
-            return value
-        raise ConfigError(f"{name} is {value!r}; {nearest(value, choices)}")
-    if isinstance(expected, types.UnionType):
-        single = next(choice for choice in choices if choice is not type(None))
-        return None if value in (None, "none") else _checked(single, value, name)
-    if typing.get_origin(expected) is tuple and isinstance(value, list | tuple):
-        return tuple(
-            _checked(choices[0], one, name) for one in value
-        )  # all of them are tuple[X, ...]
-    if expected is float and type(value) is int:
-        return float(value)
-    if type(value) is not expected:
+def check_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """The seeds, given as they are or as how many there are from 0 on.
+
+    >>> check_seeds(3), check_seeds([4, 7])
+    ((0, 1, 2), (4, 7))
+    """
+    found = range(seeds) if type(seeds) is int else seeds
+    found = list(found) if isinstance(found, Iterable) else []
+    if (
+        not found
+        or not all(type(seed) is int and abs(seed) < 1 << 63 for seed in found)
+        or len(set(found)) < len(found)
+    ):
         raise ConfigError(
-            f"{name} is {value!r}, a {type(value).__name__}; {_word(expected)} is expected"
+            f"seeds are {seeds!r}; say how many, or give integers: at least one, and none twice"
         )
-    return value
+    return tuple(found)
 
 
-def _word(expected: Any) -> str:
-    """What a person would call the type."""
-    word = "list" if typing.get_origin(expected) is tuple else str(expected.__name__)
-    return f"an {word}" if word == "int" else f"a {word}"
+def _check_rate(rate: float) -> None:
+    if not is_number(rate) or rate <= 0:
+        raise ConfigError(f"learning_rate is {rate!r}; use a number above 0")
+
+
+def _check_choice(name: str, found: str, known: tuple[str, ...]) -> None:
+    if found not in known:
+        raise ConfigError(f"{name} is {found!r}; {nearest(found, known)}")

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.data.scaffold import Examples
+from espalier.data import Examples
 from espalier.nets.lstm import LanguageModel, LSTMShape, StackedWeights, lstm_cell, members
 from espalier.runs import Row
 

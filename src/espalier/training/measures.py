@@ -11,8 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.data.batches import fold
-from espalier.data.scaffold import Examples, ScaffoldCorpus
+from espalier.data import Examples, ScaffoldCorpus, fold
 from espalier.nets.lstm import LSTMShape, StackedWeights, members
 
 GATES_AT_ONCE = 1 << 26  # numbers held for all members and steps of a chunk: 256 MiB

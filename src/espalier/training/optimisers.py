@@ -6,8 +6,8 @@ torch.optim, whose Adafactor mixes members of a stack and cannot be captured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, get_args
+from collections.abc import Callable, Sequence
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -15,9 +15,9 @@ from torch.optim.adam import adam
 
 from espalier.errors import ConfigError, nearest
 from espalier.nets import fused
+from espalier.training.configs import OptimiserName
 
-OptimiserName = Literal["adam", "adafactor", "adafactor-absolute"]
-Weights = dict[str, Tensor]
+Tensors = dict[str, Tensor]  # by name, with a first axis of members
 
 _VECTORS = ("bias", "scale")  # names of weights that are no matrices end so
 _SMALLEST_SCALE = 1e-3  # torch's and the paper's epsilon_2
@@ -27,7 +27,7 @@ _SMALL = 1 << 22  # numbers of a weight; by estimate, copying more costs what fe
 class Adam:
     """Kingma & Ba (2014), with torch's defaults, as one fused kernel."""
 
-    def __init__(self, weights: Weights, rate: float) -> None:
+    def __init__(self, weights: Tensors, rate: float) -> None:
         self.rate, self.weights = rate, list(weights.values())
         self.names = list(weights)
         self.means = [torch.zeros_like(weight) for weight in self.weights]
@@ -74,7 +74,7 @@ class Adafactor:
     the first steps. Small weights of one shape are stacked to be updated at once.
     """
 
-    def __init__(self, weights: Weights, rate: float, *, absolute: bool = False) -> None:
+    def __init__(self, weights: Tensors, rate: float, *, absolute: bool = False) -> None:
         self.rate, self.weights, self.absolute = rate, weights, absolute
         first = next(iter(weights.values()))
         self.count = torch.zeros((), dtype=torch.float64, device=first.device)
@@ -115,7 +115,7 @@ class Adafactor:
         }
 
 
-def _alike(weights: Weights) -> list[list[str]]:
+def _alike(weights: Tensors) -> list[list[str]]:
     """Names of weights that are updated at once: of one shape and kind, and small."""
     groups: dict[object, list[str]] = {}
     for name, weight in weights.items():
@@ -186,7 +186,7 @@ def _root_mean_square(values: Tensor, own: tuple[int, ...]) -> Tensor:
 Optimiser = Adam | Adafactor
 
 
-def optimiser_of(name: OptimiserName, weights: Weights, rate: float) -> Optimiser:
+def optimiser_of(name: OptimiserName, weights: Tensors, rate: float) -> Optimiser:
     """The optimiser of that name, which updates `weights` in place."""
     match name:
         case "adam":
@@ -194,10 +194,3 @@ def optimiser_of(name: OptimiserName, weights: Weights, rate: float) -> Optimise
         case "adafactor" | "adafactor-absolute":
             return Adafactor(weights, rate, absolute=name == "adafactor-absolute")
     raise ConfigError(f"there is no optimiser {name!r}; {nearest(name, get_args(OptimiserName))}")
-
-
-def refill(tensors: Mapping[str, Tensor], state: Mapping[str, Tensor], prefix: str) -> None:
-    """Copy what `state` holds under `prefix` into `tensors`, in place."""
-    with torch.no_grad():
-        for name, tensor in tensors.items():
-            tensor.copy_(state[prefix + name])

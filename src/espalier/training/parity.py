@@ -7,38 +7,45 @@ and the loss is the cross-entropy there.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
-from espalier.data.parity import ParityConfig, ParitySet, parity_set
-from espalier.errors import ConfigError, check_whole
+from espalier.data import ParityConfig, ParitySet, parity_set
+from espalier.errors import ConfigError
 from espalier.nets import Dice
 from espalier.nets.transformer import (
     TransformerShape,
     Weights,
-    cast,
     encode,
     random_transformers,
     read_out,
 )
-from espalier.runs import Progress, Row, choose_device
-from espalier.training.kept import keep_steps
-from espalier.training.stacked import StackedLearner, StepRecipe, Team
+from espalier.runs import Plan, Snapshot
+from espalier.training.configs import StepRecipe, check_seeds
+from espalier.training.task_learner import TaskLearner, by_seed, products, step_plan
+from espalier.training.train import Prepared, Trainable
+from espalier.training.transformers import Transformers, in_precision, listed
 
 TOKENS = 3  # 0, 1 and START
 AT_ONCE = 1 << 13  # test strings read at a time, over all members
 
 
 @dataclass(frozen=True)
-class ParityRun:
-    """One kind of Transformer, a member for each seed; the defaults are the paper's."""
+class ParityRun(Trainable):
+    """One kind of Transformer, a member for each seed; the defaults are the paper's.
+
+    >>> ParityRun(train=ParityConfig(10, 100), seeds=3).recipe.steps
+    50000
+    """
+
+    kind: ClassVar[str] = "parity"
 
     shape: TransformerShape = field(
         default_factory=lambda: TransformerShape(vocabulary=TOKENS, outputs=2)
@@ -46,10 +53,10 @@ class ParityRun:
     train: ParityConfig = field(default_factory=ParityConfig)
     test: ParityConfig = field(default_factory=lambda: ParityConfig(40, 100, seed=1))
     recipe: StepRecipe = field(default_factory=lambda: StepRecipe(batch=64, precision="bfloat16"))
-    seeds: int = 1
+    seeds: int | tuple[int, ...] = 1  # how many from 0 on, or which
 
     def __post_init__(self) -> None:
-        check_whole(self, ("seeds",), error=ConfigError)
+        object.__setattr__(self, "seeds", check_seeds(self.seeds))
         told = (self.shape.vocabulary, self.shape.outputs, self.shape.decoder)
         if told != (TOKENS, 2, False):
             raise ConfigError(
@@ -62,9 +69,33 @@ class ParityRun:
                 f"{self.test.longest} bits need {self.test.longest + 1} positions"
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Every setting, nested as it is here."""
-        return asdict(self)
+    def plan(self) -> Plan:
+        """As many steps as the recipe has."""
+        return step_plan(self.recipe)
+
+    def with_seeds(self, seeds: tuple[int, ...]) -> list[ParityRun]:
+        """The same kind of Transformer, with other seeds."""
+        return [replace(self, seeds=seeds)]
+
+    def prepare(self, device: torch.device, beside: Sequence[ParityRun] = ()) -> Prepared:
+        """The members at their first step."""
+        if beside:
+            raise ConfigError("Transformers trained at once on parity differ in their seeds alone")
+        seeds = check_seeds(self.seeds)
+        learner = TaskLearner(
+            ParityTask.of(self, device),
+            random_transformers(self.shape, seeds),
+            self.recipe,
+            members=by_seed(seeds),
+            device=device,
+            metadata={"shape": json.dumps(self.shape.to_dict())},
+        )
+        data = {"sha256": parity_set(self.train).digest, "test": parity_set(self.test).digest}
+        return Prepared(learner, data)
+
+    def models(self, weights: Snapshot, device: torch.device) -> ParityTransformers:
+        """The Transformers after their last step."""
+        return ParityTransformers.of(weights, self.recipe, device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,31 +154,30 @@ def slices_of(test: ParitySet, short: int) -> dict[str, np.ndarray]:
     return {name: some for name, some in kinds.items() if some.any()}
 
 
-def train_parity(
-    run: ParityRun,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    device: str = "auto",
-    progress: Progress | None = None,
-) -> list[Row]:
-    """Train a run's members at once and return their measures; with `out`, keep and go on."""
-    learner = parity_learner(run, choose_device(device))
-    return keep_steps(
-        learner, ("parity", run.to_dict(), _describe(run)), out=out, progress=progress
-    )
+class ParityTransformers(Transformers):
+    """Transformers that learned parity."""
 
+    def answers(self, strings: Sequence[str]) -> NDArray[np.int64]:
+        """Every member's answer to every string of 0 and 1, (E, M)."""
+        strings = listed(strings, "bit strings")
+        asked = ParitySet.of(strings)
+        self.refuse_long(strings, asked.lengths.tolist(), self.shape.longest - 1)  # START has one
+        return self.predict(asked)
 
-def parity_learner(run: ParityRun, device: torch.device) -> StackedLearner:
-    """The members at their first step."""
-    weights = random_transformers(run.shape, range(run.seeds))
-    return StackedLearner(
-        ParityTask.of(run, device),
-        weights,
-        run.recipe,
-        team=Team.of(range(run.seeds)),
-        device=device,
-        metadata={"shape": json.dumps(run.shape.to_dict())},
-    )
+    @torch.no_grad()
+    def predict(self, strings: ParitySet) -> NDArray[np.int64]:
+        """Every member's answer to every string of a set, (E, M)."""
+        weights = in_precision(self.weights, self.recipe)
+        bits, lengths, size = strings.bits, strings.lengths, self.at_once(1 + strings.bits.shape[1])
+        starts = range(0, len(strings), size)
+        parts = [ParitySet(bits[n : n + size], lengths[n : n + size]) for n in starts]
+        with products(self.recipe):
+            return np.concatenate([predict(weights, self.shape, part) for part in parts], 1)
+
+    def ask(self, inputs: Sequence[str]) -> list[list[str]]:
+        """For each member "0" or "1" for every string."""
+        found: list[list[str]] = self.answers(inputs).astype(str).tolist()
+        return found
 
 
 def answer_logits(
@@ -179,12 +209,3 @@ def predict(weights: Weights, shape: TransformerShape, strings: ParitySet) -> np
         logits = answer_logits(weights, shape, batch, lengths=sizes)
         found[:, some] = logits.argmax(-1).cpu().numpy()
     return found
-
-
-def in_precision(weights: Mapping[str, Tensor], recipe: StepRecipe) -> Weights:
-    """The weights as products are to see them."""
-    return cast(weights, torch.bfloat16) if recipe.precision == "bfloat16" else dict(weights)
-
-
-def _describe(run: ParityRun) -> dict[str, Any]:
-    return {"sha256": parity_set(run.train).digest, "test": parity_set(run.test).digest}

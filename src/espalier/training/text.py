@@ -1,24 +1,23 @@
-"""Training a language model on text, annealed on its validation loss."""
+"""Language models trained on text, annealed on their validation loss."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import asdict, dataclass, field
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import ClassVar, Literal
 
 import torch
 
-from espalier.data.batches import fold
-from espalier.data.text import TextCorpus, text_corpus
+from espalier.data import TextCorpus, fold, text_corpus
 from espalier.errors import ConfigError
-from espalier.nets.lstm import Vocabulary, language_model
-from espalier.runs import Plan, Progress, Row, RunFolder, choose_device, parse_schedule
-from espalier.training.alone import Alone
-from espalier.training.ensembles import Ensemble, Member
-from espalier.training.kept import keep_run
+from espalier.nets.lstm import LanguageModel, Vocabulary, language_model, models_of
+from espalier.runs import Plan, Snapshot, parse_schedule
+from espalier.training.configs import Network, Recipe
+from espalier.training.ensemble import EnsembleLearner, Member
+from espalier.training.lstm_learner import LSTMLearner
 from espalier.training.measures import TextLoss
-from espalier.training.recipe import Recipe
-from espalier.training.scaffold import Network
+from espalier.training.single import SingleLearner
+from espalier.training.train import Prepared, Trainable
 
 Engine = Literal["alone", "batched"]
 
@@ -29,8 +28,14 @@ def _english() -> Recipe:
 
 
 @dataclass(frozen=True)
-class TextRun:
-    """One model on one text. `engine` 'alone' is nn.LSTM, 'batched' an ensemble of one."""
+class TextRun(Trainable):
+    """One model on one text. `engine` 'alone' is nn.LSTM, 'batched' an ensemble, as of several.
+
+    >>> TextRun("my/text.txt", vocabulary=10_000).recipe.learning_rate
+    20.0
+    """
+
+    kind: ClassVar[str] = "text"
 
     data: str = "wikitext-2"
     vocabulary: int | None = None
@@ -44,42 +49,49 @@ class TextRun:
         if self.engine not in ("alone", "batched"):
             raise ConfigError(f"engine is {self.engine!r}; use 'alone' or 'batched'")
 
-    def to_dict(self) -> dict[str, object]:
-        """Every setting, nested as it is here."""
-        return asdict(self)
+    def plan(self) -> Plan:
+        """As many epochs as the recipe has, if annealing does not end them before."""
+        return Plan(self.recipe.epochs, parse_schedule(self.keep))
+
+    def with_seeds(self, seeds: tuple[int, ...]) -> list[TextRun]:
+        """A model for each seed, on the same text."""
+        return [replace(self, seed=seed) for seed in seeds]
+
+    def prepare(self, device: torch.device, beside: Sequence[TextRun]) -> Prepared:
+        """A model alone, or an ensemble of models that differ in their seed."""
+        if beside and self.engine == "alone":
+            raise ConfigError("several models of text are trained as one with engine='batched'")
+        if any(replace(one, seed=self.seed) != self for one in beside):
+            raise ConfigError("members of one ensemble on text may differ in their seed alone")
+        corpus = text_corpus(self.data, vocabulary=self.vocabulary)
+        facts = {"sha256": corpus.digest, "words": len(corpus.words), "unknown": corpus.unknown}
+        return Prepared(text_learner([self, *beside], corpus, device=device), facts)
+
+    def models(self, weights: Snapshot, device: torch.device) -> tuple[LanguageModel, ...]:
+        """Every member as a model of its own."""
+        return models_of(weights.tensors, weights.metadata)
 
 
-def train_text(
-    run: TextRun,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    data: str | os.PathLike[str] | None = None,
-    device: str = "auto",
-    progress: Progress | None = None,
-) -> list[Row]:
-    """Train and return the measures; with `out`, keep the run there and go on with it."""
-    where = choose_device(device)
-    corpus = text_corpus(run.data, data=data, vocabulary=run.vocabulary)
-    learner = text_learner(run, corpus, device=where)
-    folder = None if out is None else RunFolder.create(out)
-    plan = Plan(run.recipe.epochs, parse_schedule(run.keep))
-    facts = {"sha256": corpus.digest, "words": len(corpus.words), "unknown": corpus.unknown}
-    about = ("text", run.to_dict(), facts)
-    return keep_run(learner, plan, folder=folder, about=about, progress=progress)
-
-
-def text_learner(run: TextRun, corpus: TextCorpus, *, device: torch.device) -> Alone | Ensemble:
-    """The learner of this run at its first step."""
-    model = language_model(
-        vocabulary_size=len(corpus.words),
-        words=Vocabulary(corpus.words, corpus.counts),
-        seed=run.seed,
-        **asdict(run.network),
-    )
-    folded = fold(corpus.train, batch=run.recipe.batch, window=run.recipe.window)
-    stream = torch.from_numpy(folded)
+def text_learner(
+    runs: Sequence[TextRun], corpus: TextCorpus, *, device: torch.device
+) -> LSTMLearner:
+    """The learner of these runs at its first step."""
+    recipe, words = runs[0].recipe, Vocabulary(corpus.words, corpus.counts)
+    models = [
+        language_model(
+            vocabulary_size=len(words), words=words, seed=run.seed, **asdict(run.network)
+        )
+        for run in runs
+    ]
+    stream = torch.from_numpy(fold(corpus.train, batch=recipe.batch, window=recipe.window))
     tests = TextLoss.of(corpus.valid, device)
-    if run.engine == "batched":
-        team = [Member("model", model, run.seed)]
-        return Ensemble(team, stream[None], run.recipe, measure=tests, device=device)
-    return Alone(model, stream, run.recipe, measure=tests, device=device, seed=run.seed)
+    if runs[0].engine == "alone":
+        seed = runs[0].seed
+        return SingleLearner(models[0], stream, recipe, measure=tests, device=device, seed=seed)
+    names = ["model"] if len(runs) == 1 else [f"seed-{run.seed}" for run in runs]
+    team = [
+        Member(name, model, run.seed, {} if len(runs) == 1 else {"seed": run.seed})
+        for name, model, run in zip(names, models, runs, strict=True)
+    ]
+    streams = stream.expand(len(runs), -1, -1)
+    return EnsembleLearner(team, streams, recipe, measure=tests, device=device)

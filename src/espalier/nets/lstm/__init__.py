@@ -7,6 +7,7 @@ from espalier.nets.lstm.files import (
     english_model,
     load_language_model,
     member_names,
+    models_of,
     read_tensors,
     save_language_model,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "lstm_cell",
     "member_names",
     "members",
+    "models_of",
     "number_of",
     "read_tensors",
     "recur",

@@ -72,16 +72,22 @@ def load_language_model(
     if "members" in metadata:
         names = json.loads(metadata["members"])
         index = _choose_member(names, member, origin)
-        tensors = {name: tensor[index].clone() for name, tensor in tensors.items()}
-        if "dropout" in metadata:
-            shape = json.loads(metadata["shape"]) | {
-                "dropout": json.loads(metadata["dropout"])[index]
-            }
-            metadata["shape"] = json.dumps(shape)
+        tensors, metadata = _member_of(tensors, metadata, index)
     elif member is not None:
         raise ModelError(f"{origin} holds one model, not an ensemble; leave out member={member!r}")
     given = Vocabulary.from_metadata(metadata) if words is None else Vocabulary(tuple(words))
     return _build(tensors, metadata, given, origin)
+
+
+def models_of(tensors: Tensors, metadata: Mapping[str, str]) -> tuple[LanguageModel, ...]:
+    """Every model that a checkpoint holds: an ensemble's members, or one model alone."""
+    vocabulary, origin = Vocabulary.from_metadata(metadata), "the checkpoint"
+    if "members" not in metadata:
+        return (_build(tensors, metadata, vocabulary, origin),)
+    count = len(json.loads(metadata["members"]))
+    return tuple(
+        _build(*_member_of(tensors, metadata, index), vocabulary, origin) for index in range(count)
+    )
 
 
 def english_model() -> LanguageModel:
@@ -157,6 +163,18 @@ def infer_shape(tensors: Mapping[str, Tensor], origin: str = "the model") -> LST
     decoder = tensors.get("decoder.weight")
     tied = decoder is None or decoder.data_ptr() == tensors["encoder.weight"].data_ptr()
     return LSTMShape(size, hidden, layers, None if width == hidden else width, tied)
+
+
+def _member_of(
+    tensors: Tensors, metadata: Mapping[str, str], index: int
+) -> tuple[Tensors, dict[str, str]]:
+    """One member's tensors, and the metadata with its own dropout."""
+    own, found = {name: tensor[index].clone() for name, tensor in tensors.items()}, dict(metadata)
+    if "dropout" in metadata:
+        shape = json.loads(metadata["shape"])
+        shape["dropout"] = json.loads(metadata["dropout"])[index]
+        found["shape"] = json.dumps(shape)
+    return own, found
 
 
 def _build(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -22,6 +22,8 @@ from espalier.nets.transformer.short_attention import is_short, short_attention
 Stream = Float[Tensor, "E B N D"]
 Found = TypeVar("Found")
 
+# How to attend on CUDA: by our kernels where they can, by torch's one, or product by product.
+ATTENTION: Literal["kernels", "torch", "products"] = "kernels"
 TINY = 2048  # multiplications of a product that is better not done by itself
 
 
@@ -113,11 +115,12 @@ def _attend(
 
     `asking` are queries, and `asked` keys beside values; or `asking` alone has all three.
     """
-    if is_short(asking, asked, heads):
+    if ATTENTION == "kernels" and is_short(asking, asked, heads):
         return short_attention(asking, asked, bias, heads)
     parts = asking.chunk(3, -1) if asked is None else (asking, *asked.chunk(2, -1))
     query, key, value = (part.unflatten(-1, (heads, -1)).transpose(2, 3) for part in parts)
-    carried = (on_cuda if asking.is_cuda else in_full)(query, key, value, bias)
+    at_once = asking.is_cuda and ATTENTION != "products"
+    carried = (on_cuda if at_once else in_full)(query, key, value, bias)
     return carried.transpose(2, 3).flatten(3)
 
 

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import os
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.errors import ConfigError, check_whole
@@ -33,34 +32,40 @@ from espalier.nets.transformer import (
     random_transformers,
     through,
 )
-from espalier.runs import Progress, Row, choose_device
-from espalier.training.kept import keep_steps
-from espalier.training.packing import Packing
-from espalier.training.parity import in_precision
-from espalier.training.scan_pairs import (
-    END,
+from espalier.runs import Plan, Snapshot
+from espalier.training.configs import StepRecipe, check_seeds
+from espalier.training.lstm_learner import Labels
+from espalier.training.scan_answers import ScanTransformers, answered
+from espalier.training.scan_batches import (
     PAD,
     START,
     SYMBOLS,
+    Packing,
     Pairs,
     read_split,
     some_of,
     widths,
 )
-from espalier.training.stacked import StackedLearner, StepRecipe, Team
+from espalier.training.task_learner import TaskLearner, step_plan
+from espalier.training.train import Prepared, Trainable
+from espalier.training.transformers import in_precision
 
-LOGITS_AT_ONCE = 1 << 24
 LONGEST = 9  # words of a command
 FITTED = 500  # training examples that a measure looks at
 
 
 @dataclass(frozen=True)
-class ScanRun:
+class ScanRun(Trainable):
     """One kind of Transformer, a member for each split and seed; the defaults are the paper's.
 
     A split `upto:A,B` is made from the grammar: up to A actions to learn from, up to B to be
     tested on. `tests` draws so many of the test examples, or all.
+
+    >>> ScanRun(splits=("length",), seeds=2).shape.layers
+    2
     """
+
+    kind: ClassVar[str] = "scan"
 
     shape: TransformerShape = field(
         default_factory=lambda: TransformerShape(
@@ -78,11 +83,11 @@ class ScanRun:
     recipe: StepRecipe = field(
         default_factory=lambda: StepRecipe(100_000, 64, precision="bfloat16")
     )
-    seeds: int = 1
+    seeds: int | tuple[int, ...] = 1  # how many from 0 on, or which
     tests: int | None = None
 
     def __post_init__(self) -> None:
-        check_whole(self, ("seeds",), error=ConfigError)
+        object.__setattr__(self, "seeds", check_seeds(self.seeds))
         if not self.splits:
             raise ConfigError("splits are none; give one at least")
         if len(set(self.splits)) < len(self.splits):
@@ -101,18 +106,37 @@ class ScanRun:
         if self.tests is not None:
             check_whole(self, ("tests",), error=ConfigError)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Every setting, nested as it is here."""
-        return asdict(self)
+    def plan(self) -> Plan:
+        """As many steps as the recipe has."""
+        return step_plan(self.recipe)
 
-    def team(self) -> Team:
-        """A member for each split and seed."""
-        both = [(split, seed) for split in self.splits for seed in range(self.seeds)]
-        return Team(
-            tuple(f"{split}-{seed}" for split, seed in both),
-            tuple(seed for _, seed in both),
-            tuple({"split": split, "seed": seed} for split, seed in both),
+    def with_seeds(self, seeds: tuple[int, ...]) -> list[ScanRun]:
+        """The same kind of Transformer, with other seeds."""
+        return [replace(self, seeds=seeds)]
+
+    def members(self) -> dict[str, Labels]:
+        """One for each split and seed."""
+        both = [(split, seed) for split in self.splits for seed in check_seeds(self.seeds)]
+        return {f"{split}-{seed}": {"split": split, "seed": seed} for split, seed in both}
+
+    def prepare(self, device: torch.device, beside: Sequence[ScanRun] = ()) -> Prepared:
+        """The members at their first step."""
+        if beside:
+            raise ConfigError("Transformers trained at once on SCAN differ in splits and seeds")
+        members = self.members()
+        learner = TaskLearner(
+            TranslationTask.of(self, device),
+            random_transformers(self.shape, [int(one["seed"]) for one in members.values()]),
+            self.recipe,
+            members=members,
+            device=device,
+            metadata={"shape": json.dumps(self.shape.to_dict())},
         )
+        return Prepared(learner, _describe(self))
+
+    def models(self, weights: Snapshot, device: torch.device) -> ScanTransformers:
+        """The Transformers after their last step."""
+        return ScanTransformers.of(weights, self.recipe, device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +163,7 @@ class TranslationTask:
         everything = [one for examples in ordered for one in examples]
         sizes = [len(split.train) for split in found.values()]
         starts = [sum(sizes[:n]) for n in range(len(sizes))]
-        each = [n for n in range(len(sizes)) for _ in range(run.seeds)]
+        each = [n for n in range(len(sizes)) for _ in check_seeds(run.seeds)]
         fits = [Pairs.of(some_of(split.train, FITTED)).to(device) for split in found.values()]
         tests = [Pairs.of(some_of(split.test, run.tests)).to(device) for split in found.values()]
         return cls(
@@ -204,61 +228,6 @@ def _cross_entropies(
     shares = logits.log_softmax(-1).gather(-1, actions.unsqueeze(-1)).squeeze(-1)
     counted = actions != PAD
     return -(shares * counted).sum((1, 2)) / counted.sum((1, 2))
-
-
-def train_scan(
-    run: ScanRun,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    device: str = "auto",
-    progress: Progress | None = None,
-) -> list[Row]:
-    """Train a run's members at once and return their measures; with `out`, keep and go on."""
-    learner = scan_learner(run, choose_device(device))
-    return keep_steps(learner, ("scan", run.to_dict(), _describe(run)), out=out, progress=progress)
-
-
-def scan_learner(run: ScanRun, device: torch.device) -> StackedLearner:
-    """The members at their first step."""
-    team = run.team()
-    return StackedLearner(
-        TranslationTask.of(run, device),
-        random_transformers(run.shape, team.seeds),
-        run.recipe,
-        team=team,
-        device=device,
-        metadata={"shape": json.dumps(run.shape.to_dict())},
-    )
-
-
-def action_logits(
-    weights: Weights,
-    shape: TransformerShape,
-    commands: Int[Tensor, "E B N"],
-    actions: Int[Tensor, "E B T"],
-) -> Float[Tensor, "E B T O"]:
-    """What comes next after each of the true actions so far."""
-    encoded = encode(weights, shape, commands, lengths=(commands != PAD).sum(-1))
-    before = torch.cat([torch.full_like(actions[..., :1], START), actions[..., :-1]], -1)
-    return decode(weights, shape, before, encoded)
-
-
-@torch.no_grad()
-def answered(
-    weights: Weights, shape: TransformerShape, test: Pairs
-) -> tuple[Bool[Tensor, " M"], Bool[Tensor, " M"]]:
-    """For every command, whether one member's greedy decoding gives exactly its actions.
-
-    And whether it would if END could come only after the last one.
-    """
-    size = max(1, LOGITS_AT_ONCE // (test.actions.shape[1] * shape.heads * 64))
-    found, told = [], []
-    for commands, actions in zip(test.commands.split(size), test.actions.split(size), strict=True):
-        logits = action_logits(weights, shape, commands[None], actions[None])[0]
-        found.append(((logits.argmax(-1) == actions) | (actions == PAD)).all(-1))
-        logits[..., END] = -math.inf
-        told.append(((logits.argmax(-1) == actions) | (actions == PAD) | (actions == END)).all(-1))
-    return torch.cat(found), torch.cat(told)
 
 
 def _describe(run: ScanRun) -> dict[str, Any]:

@@ -9,10 +9,7 @@ from espalier.errors import ModelError
 from espalier.nets.lstm import language_model, load_language_model
 from espalier.nets.noise import Noise
 from espalier.runs import RunFolder
-from espalier.training.alone import Alone
-from espalier.training.ensembles import Ensemble, Member
-from espalier.training.measures import TextLoss
-from espalier.training.recipe import Recipe
+from espalier.training import EnsembleLearner, Member, Recipe, SingleLearner, TextLoss
 
 CPU = torch.device("cpu")
 
@@ -32,11 +29,11 @@ def test_each_member_equals_training_it_alone(sizes):
     recipe = Recipe(epochs=2, window=5, batch=3)
     held_out = TextLoss.of(np.arange(120) % 13, CPU)
     streams = streams_of(3)
-    together = Ensemble(team_of(3, **sizes), streams, recipe, measure=held_out, device=CPU)
+    together = EnsembleLearner(team_of(3, **sizes), streams, recipe, measure=held_out, device=CPU)
     together.advance(14)
     rows = together.measure()
     for e, one in enumerate(team_of(3, **sizes)):
-        alone = Alone(one.model, streams[e], recipe, measure=held_out, device=CPU, name=one.name)
+        alone = SingleLearner(one.model, streams[e], recipe, measure=held_out, device=CPU)
         alone.advance(14)
         assert_close(
             torch.tensor(list(rows[e].values())[1:]),
@@ -52,8 +49,10 @@ def test_dropout_of_a_member_does_not_depend_on_the_others():
     recipe = Recipe(window=5, batch=3)
     held_out = TextLoss.of(np.arange(120) % 13, CPU)
     streams = streams_of(3)
-    together = Ensemble(team_of(3, dropout=0.4), streams, recipe, measure=held_out, device=CPU)
-    single = Ensemble(
+    together = EnsembleLearner(
+        team_of(3, dropout=0.4), streams, recipe, measure=held_out, device=CPU
+    )
+    single = EnsembleLearner(
         team_of(3, dropout=0.4)[2:], streams[2:], recipe, measure=held_out, device=CPU
     )
     together.advance(12)
@@ -68,8 +67,8 @@ def test_members_may_differ_in_dropout(tmp_path):
     given = {"measure": held_out, "device": CPU}
     streams = streams_of(2)
     team = [team_of(1)[0], replace(team_of(2, dropout=0.5)[1])]
-    together = Ensemble(team, streams, recipe, **given)
-    plain = Ensemble(team_of(1), streams[:1], recipe, **given)
+    together = EnsembleLearner(team, streams, recipe, **given)
+    plain = EnsembleLearner(team_of(1), streams[:1], recipe, **given)
     together.advance(12)
     plain.advance(12)
     for name, tensor in plain.weights.items():
@@ -96,18 +95,18 @@ def test_dropout_keeps_the_mean_and_drops_its_share():
 def test_the_rate_settles_in_the_last_epochs():
     recipe = Recipe(window=5, batch=3, anneal=4.0, epochs=6, settle=2)
     held_out = TextLoss.of(np.arange(120) % 13, CPU)
-    learner = Ensemble(team_of(1), streams_of(1), recipe, measure=held_out, device=CPU)
+    learner = EnsembleLearner(team_of(1), streams_of(1), recipe, measure=held_out, device=CPU)
     rates = []
     for epoch in range(1, 7):
         learner.end_epoch([{"epoch": float(epoch), "valid_loss": 3.0 - epoch / 10}])
-        rates.append(learner.tracked.rate.item())
+        rates.append(learner.rate.item())
     assert rates == pytest.approx([1.0, 1.0, 1.0, 0.1, 0.01, 0.001])
 
 
 def test_a_clipped_step_moves_each_member_by_the_clip_at_most():
     recipe = Recipe(window=5, batch=3, clip=0.01, learning_rate=2.0)
     held_out = TextLoss.of(np.arange(120) % 13, CPU)
-    learner = Ensemble(team_of(3), streams_of(3), recipe, measure=held_out, device=CPU)
+    learner = EnsembleLearner(team_of(3), streams_of(3), recipe, measure=held_out, device=CPU)
     before = {name: tensor.detach().clone() for name, tensor in learner.weights.items()}
     learner.advance(1)
     moved = sum(
@@ -120,10 +119,10 @@ def test_a_clipped_step_moves_each_member_by_the_clip_at_most():
 def test_members_anneal_by_their_own_validation_loss():
     recipe = Recipe(window=5, batch=3, anneal=4.0)
     held_out = TextLoss.of(np.arange(120) % 13, CPU)
-    learner = Ensemble(team_of(2), streams_of(2), recipe, measure=held_out, device=CPU)
+    learner = EnsembleLearner(team_of(2), streams_of(2), recipe, measure=held_out, device=CPU)
     learner.end_epoch([{"valid_loss": 3.0}, {"valid_loss": 3.0}])
     learner.end_epoch([{"valid_loss": 2.0}, {"valid_loss": float("nan")}])
-    assert learner.tracked.rate.tolist() == [1.0, 0.25]
+    assert learner.rate.tolist() == [1.0, 0.25]
 
 
 def test_refusals():
@@ -131,8 +130,8 @@ def test_refusals():
     given = {"measure": held_out, "device": CPU}
     recipe = Recipe(window=5, batch=3)
     with pytest.raises(ModelError, match="2 members were given 3 streams"):
-        Ensemble(team_of(2), streams_of(3), recipe, **given)
+        EnsembleLearner(team_of(2), streams_of(3), recipe, **given)
     with pytest.raises(ModelError, match="given twice: m0"):
-        Ensemble([team_of(1)[0]] * 2, streams_of(2), recipe, **given)
+        EnsembleLearner([team_of(1)[0]] * 2, streams_of(2), recipe, **given)
     with pytest.raises(ModelError, match="holds token 99"):
-        Ensemble(team_of(1), streams_of(1).fill_(99), recipe, **given)
+        EnsembleLearner(team_of(1), streams_of(1).fill_(99), recipe, **given)

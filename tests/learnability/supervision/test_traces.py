@@ -10,16 +10,15 @@ import espalier as es
 from espalier import zoo
 from espalier.learnability.lessons import lessons
 from espalier.learnability.supervision import (
+    TraceRun,
     TraceSettings,
-    TraceTask,
     TraceTrained,
     agreement,
-    load_trace_trained,
-    train_on_traces,
 )
+from espalier.learnability.supervision.traces import TraceTask
 from espalier.nets.noise import Dice
 from espalier.show.figures import draw_weights
-from espalier.training.stacked import StepRecipe
+from espalier.training import StepRecipe, open_run
 
 SHORT = ["".join(bits) for size in range(1, 5) for bits in itertools.product("01", repeat=size)]
 LONG = ["1" * 9, "10" * 6, "0" * 11, "0111011101"]
@@ -28,15 +27,9 @@ ENTRY = zoo.load("parity-sequential-relative")
 
 def teach(tmp_path=None, *, steps=500, seeds=(0, 1), measures=2, **more):
     recipe = StepRecipe(steps, 64, 3e-3, "adam", measures, "float32")
-    return train_on_traces(
-        ENTRY.program,
-        [ENTRY.encode(text) for text in SHORT],
-        settings=TraceSettings(hidden=64, recipe=recipe),
-        seeds=seeds,
-        device="cpu",
-        out=tmp_path,
-        **more,
-    )
+    inputs, sizes = [ENTRY.encode(text) for text in SHORT], TraceSettings(hidden=64, recipe=recipe)
+    run = TraceRun(ENTRY.program, inputs, sizes, seeds=seeds)
+    return es.train(run, tmp_path, device="cpu", **more)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +50,7 @@ def test_an_mlp_trained_on_short_strings_runs_long_ones(taught):
 
 def test_a_run_is_read_back_from_its_folder(taught):
     place, found = taught
-    again = load_trace_trained(ENTRY.program, place)
+    again = open_run(place, kinds=[TraceRun]).models
     z = torch.randn(2, 3, found.models[0].layout.width)
     for one, other in zip(found.models, again, strict=True):
         assert torch.equal(one.encoder.feedforward(z), other.encoder.feedforward(z))
@@ -65,15 +58,6 @@ def test_a_run_is_read_back_from_its_folder(taught):
     assert (manifest["kind"], manifest["status"]) == ("traces", "finished")
     (listed,) = es.list_runs(place)
     assert (listed.kind, listed.members, listed.epoch, listed.epochs) == ("traces", 2, 2.0, 2)
-    with pytest.raises(es.ModelError, match="on the traces of another program"):
-        load_trace_trained(replace(ENTRY.program, output_name="done"), place)
-    with pytest.raises(es.ModelError, match="holds no finished run of kind 'traces'"):
-        load_trace_trained(ENTRY.program, place.parent / "other")
-    file = place / "epoch-2.safetensors"
-    kept = file.rename(place / "elsewhere")
-    with pytest.raises(es.FileError, match=r"there is no file .*epoch-2.safetensors"):
-        load_trace_trained(ENTRY.program, place)
-    kept.rename(file)
     with pytest.raises(es.ModelError, match="holds rules, not a trained MLP"):
         found.models[0].save(place / "model.safetensors")
     with pytest.raises(es.ConfigError, match=r"holds another run: .*seeds.1 1 -> None"):
@@ -84,16 +68,19 @@ def test_a_folder_is_of_one_program(tmp_path):
     """Another output is read from the same lessons; the folder stays that of the first."""
     settings = TraceSettings(hidden=8, recipe=StepRecipe(2, 8, measures=1))
     inputs = [ENTRY.encode(text) for text in SHORT]
-    train_on_traces(ENTRY.program, inputs, settings=settings, device="cpu", out=tmp_path)
+    es.train(TraceRun(ENTRY.program, inputs, settings), tmp_path, device="cpu")
     other = replace(ENTRY.program, output_name="done")
-    with pytest.raises(es.ConfigError, match="was begun for another program"):
-        train_on_traces(other, inputs, settings=settings, device="cpu", out=tmp_path)
-    assert load_trace_trained(ENTRY.program, tmp_path)
+    with pytest.raises(es.ConfigError, match="was begun on another program"):
+        es.train(TraceRun(other, inputs, settings), tmp_path, device="cpu")
+    kept = open_run(tmp_path, kinds=[TraceRun])
+    assert kept.config.program == ENTRY.program
+    assert kept.model.program == ENTRY.program
 
 
 def test_results_show_themselves(taught):
     _, found = taught
-    assert str(found).startswith("2 trained on 13 lessons: after 500 steps  train_loss 0.")
+    assert str(found).startswith("traces, 2 trained for 500 steps, in ")
+    assert "\ntrain_loss 0." in str(found)
     table = found.to_frame()
     assert table.step.tolist() == [250, 250, 500, 500]
     assert table.right.tolist() == [row["right"] for row in found.rows]
@@ -143,12 +130,12 @@ def test_the_compiled_rules_would_lose_nothing():
 
 def test_what_cannot_be_taught_is_refused(tmp_path):
     with pytest.raises(es.ProgramError, match="the training set is empty"):
-        train_on_traces(ENTRY.program, [])
+        es.train(TraceRun(ENTRY.program, []))
     with pytest.raises(
-        es.ConfigError, match=r"seeds are \[1, 1\]; give integers, at least one, and"
+        es.ConfigError, match=r"seeds are \(1, 1\); say how many, or give integers: at least one"
     ):
         teach(seeds=(1, 1))
-    for seeds in (5, (0.5,), (True,), ("a",), (1 << 64,)):
+    for seeds in (0, (0.5,), (True,), ("a",), (1 << 64,)):
         with pytest.raises(es.ConfigError, match="seeds are "):
             teach(seeds=seeds)
     for noise in (-1, math.nan, math.inf):

@@ -17,18 +17,12 @@ from espalier.data.scan import Example
 from espalier.nets.noise import Dice
 from espalier.nets.transformer.model import TransformerShape, decode, encode, random_transformers
 from espalier.runs import Interrupted
-from espalier.training import parity, translation
+from espalier.training import SYMBOLS, ParityRun, ScanRun, StepRecipe, parity
 from espalier.training.optimisers import optimiser_of
-from espalier.training.parity import (
-    ParityRun,
-    ParityTask,
-    parity_learner,
-    predict,
-    train_parity,
-)
-from espalier.training.scan_pairs import END, PAD, START, SYMBOLS, Pairs, read_split
-from espalier.training.stacked import StepRecipe
-from espalier.training.translation import ScanRun, TranslationTask
+from espalier.training.parity import ParityTask, predict
+from espalier.training.scan import TranslationTask
+from espalier.training.scan_answers import action_logits, answered
+from espalier.training.scan_batches import END, PAD, START, Pairs, read_split
 
 CPU = torch.device("cpu")
 SIZES = {"width": 8, "hidden": 8, "heads": 2, "head_width": 4, "layers": 2, "longest": 16}
@@ -68,7 +62,7 @@ def test_a_parity_batch_is_judged_at_the_last_bit():
 
 def test_a_step_in_short_mantissas_is_the_one_that_gradients_through_a_cast_would_take():
     run = parity_run(recipe=replace(RECIPE, precision="bfloat16"))
-    learner = parity_learner(run, CPU)
+    learner = run.prepare(CPU).learner
     weights = {name: tensor.detach().clone() for name, tensor in learner.weights.items()}
     known = [tensor.requires_grad_() for tensor in weights.values()]
     short = {name: tensor.bfloat16() for name, tensor in weights.items()}
@@ -91,18 +85,18 @@ def test_predictions_do_not_depend_on_company(monkeypatch):
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path):
-    whole = train_parity(parity_run(), device="cpu")
+    whole = es.train(parity_run(), device="cpu").rows
 
     def stop(moment):
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(Interrupted, match="saved in"):
-        train_parity(parity_run(), device="cpu", out=tmp_path / "run", progress=stop)
+        es.train(parity_run(), tmp_path / "run", device="cpu", progress=stop)
     assert json.loads((tmp_path / "run/manifest.json").read_text())["status"] == "interrupted"
-    assert train_parity(parity_run(), device="cpu", out=tmp_path / "run") == whole
+    assert es.train(parity_run(), tmp_path / "run", device="cpu").rows == whole
     assert not list((tmp_path / "run").glob(".*"))
     with pytest.raises(es.ConfigError, match=r"holds another run: train.per_count 5 -> 6"):
-        train_parity(parity_run(train=ParityConfig(4, 6)), out=tmp_path / "run", device="cpu")
+        es.train(parity_run(train=ParityConfig(4, 6)), tmp_path / "run", device="cpu")
 
 
 def test_scan_is_words_with_start_and_end():
@@ -125,7 +119,7 @@ def test_one_pass_decides_what_greedy_decoding_would_give():
     for row in range(0, 12, 3):
         actions[row] = torch.tensor([*written[row], PAD, PAD][:3])
         actions[row + 1] = torch.tensor([*unstopped[row + 1][:2], END])
-    right, told = translation.answered(weights, run.shape, Pairs(test.commands, actions))
+    right, told = answered(weights, run.shape, Pairs(test.commands, actions))
     wanted = [[code for code in row if code != PAD] for row in actions.tolist()]
     assert right.tolist() == [one == other for one, other in zip(written, wanted, strict=True)]
     without = [[code for code in row if code != END] for row in wanted]
@@ -160,7 +154,7 @@ def test_scan_members_learn_from_their_own_split():
         own = Dice(torch.tensor([0]), torch.tensor(3))
         loss = TranslationTask.of(alone, CPU).losses(random_transformers(run.shape, [0]), own)
         torch.testing.assert_close(loss[0], together[member])
-    rows = translation.train_scan(run, device="cpu")
+    rows = es.train(run, device="cpu").rows
     assert [row["split"] for row in rows[:2]] == ["upto:1,2", "upto:2,3"]
     assert rows[-1]["train_loss"] < rows[0]["train_loss"]
 
@@ -178,9 +172,7 @@ def test_packed_examples_are_judged_as_if_each_were_alone(step, batch):
         for row in chosen[member].tolist():
             command, actions = (codes[row] for codes in (task.pairs.commands, task.pairs.actions))
             command, actions = command[command != PAD], actions[actions != PAD]
-            logits = translation.action_logits(
-                own, run.shape, command[None, None], actions[None, None]
-            )
+            logits = action_logits(own, run.shape, command[None, None], actions[None, None])
             shares = logits[0, 0].log_softmax(-1)
             total -= float(shares[torch.arange(len(actions)), actions].sum())
             count += len(actions)
@@ -208,9 +200,9 @@ def test_examples_are_drawn_equally_often(count, batch):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: parity_run(seeds=0), "seeds is 0; it must be at least 1"),
+        (lambda: parity_run(seeds=0), "seeds are 0; say how many"),
         (lambda: scan_run(splits=()), "splits are none; give one at least"),
-        (lambda: scan_run(seeds="a"), "seeds is 'a', a str; a whole number is expected"),
+        (lambda: scan_run(seeds="a"), "seeds are 'a'; say how many"),
         (lambda: ScanRun(TransformerShape(22, 22)), "written by a decoder"),
         (lambda: ScanRun(TransformerShape(22, 9, decoder=True)), r"are \(22, 9\); SCAN has 22 sym"),
         (
@@ -241,7 +233,7 @@ def test_a_split_that_is_none_is_refused():
 @pytest.mark.parametrize("split", ["upto:0,3", "upto:3,2"])
 def test_a_split_without_examples_is_refused_before_there_is_a_folder(tmp_path, split):
     with pytest.raises(es.DataError, match=rf"the split '{split}' has .*; choose one with both"):
-        translation.train_scan(scan_run(splits=(split,)), out=tmp_path / "run", device="cpu")
+        es.train(scan_run(splits=(split,)), tmp_path / "run", device="cpu")
     assert not (tmp_path / "run").exists()
 
 

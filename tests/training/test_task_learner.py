@@ -7,7 +7,7 @@ import torch
 
 from espalier.errors import ConfigError, FileError
 from espalier.runs import Interrupted, Plan, RunFolder, fit
-from espalier.training.stacked import StackedLearner, StepRecipe, Team
+from espalier.training import StepRecipe, TaskLearner, by_seed
 
 CPU = torch.device("cpu")
 
@@ -30,7 +30,7 @@ class Slopes:
 def learner_of(*seeds, optimiser="adam", steps=40):
     recipe = StepRecipe(steps, 16, 0.2, optimiser, measures=4)
     first = torch.tensor([float(seed) for seed in seeds]).view(-1, 1, 1)
-    return StackedLearner(Slopes(), {"slope": first}, recipe, team=Team.of(seeds), device=CPU)
+    return TaskLearner(Slopes(), {"slope": first}, recipe, members=by_seed(seeds), device=CPU)
 
 
 def test_members_learn_what_they_would_learn_alone():

@@ -9,39 +9,39 @@ Everything else, the two layers that make numbers one-hot included, stays compil
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, NoReturn
+from dataclasses import dataclass, field
+from typing import ClassVar, NoReturn
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from espalier.compiler import CompiledModel, compile_program
+from espalier.compiler import CompiledModel
 from espalier.errors import ConfigError, ModelError, check_whole, is_number
-from espalier.interpreter.interpret import interpret_many
+from espalier.interpreter import interpret_many
 from espalier.language import Program
-from espalier.language.records import program_hash
 from espalier.learnability.assignments import training_set
-from espalier.learnability.keeping import read_run
 from espalier.learnability.lessons import Lessons, lessons
+from espalier.learnability.supervision.program_runs import ProgramRun
 from espalier.learnability.traces import Traces
 from espalier.nets import Dice
 from espalier.nets.compiled import TrainedFeedForward, UniversalEncoder, apply_mlps, random_mlps
-from espalier.runs import Progress, Row, choose_device
-from espalier.training.finished import Measured
-from espalier.training.kept import keep_steps
-from espalier.training.optimisers import Weights
-from espalier.training.stacked import StackedLearner, StepRecipe, Team, check_seeds
+from espalier.runs import Snapshot
+from espalier.training import Prepared, StepRecipe, TaskLearner, by_seed
 
+Stacked = dict[str, Tensor]  # MLPs' weights, with a first axis of members
 HALF = 0.5  # an output is on the right side if it is nearer to its target than to the other value
 
 
 @dataclass(frozen=True)
 class TraceSettings:
-    """The MLP and its training; the defaults are Table 1's for Sequential (Relative)."""
+    """The MLP and its training; the defaults are Table 1's for Sequential (Relative).
+
+    >>> TraceSettings(hidden=64).noise
+    0.1
+    """
 
     hidden_layers: int = 2
     hidden: int = 128
@@ -69,7 +69,7 @@ class TraceTrained(CompiledModel):
         """Refused: a compiled model's file has no place for a trained MLP."""
         raise ModelError(
             f"cannot write {path}: the file of a compiled model holds rules, not a trained MLP; "
-            f"train with out=, and load_trace_trained reads the folder"
+            f"train with out=, and espalier.load reads the folder"
         )
 
     @property
@@ -101,11 +101,11 @@ class TraceTask:
         before, after = taught.before.to(device), taught.after.to(device)
         return cls(before, after, settings.noise, settings.recipe.batch)
 
-    def seen(self, weights: Weights) -> Weights:
+    def seen(self, weights: Stacked) -> Stacked:
         """As they are."""
         return weights
 
-    def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
+    def losses(self, weights: Stacked, dice: Dice) -> Float[Tensor, " E"]:
         """Mean squared errors of the sub-layer's output on a noisy batch."""
         below = torch.full_like(dice.seeds, len(self.before))
         chosen = dice.choices(0, self.batch, below)
@@ -117,7 +117,7 @@ class TraceTask:
             .mean((1, 2))
         )
 
-    def measure(self, weights: Weights) -> list[dict[str, float]]:
+    def measure(self, weights: Stacked) -> list[dict[str, float]]:
         """Without noise: the error, and the share of lessons with every dimension right."""
         members = len(next(iter(weights.values())))
         found = self._change(weights, self.before.expand(members, -1, -1))
@@ -128,60 +128,58 @@ class TraceTask:
             for share, worst in zip(right, errors.amax(1).tolist(), strict=True)
         ]
 
-    def _change(self, weights: Weights, x: Float[Tensor, "E B I"]) -> Float[Tensor, "E B D"]:
+    def _change(self, weights: Stacked, x: Float[Tensor, "E B I"]) -> Float[Tensor, "E B D"]:
         return x[..., : self.after.shape[1]] + apply_mlps(weights, x)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Supervised(Measured):
-    """MLPs trained on one program's traces: what was measured, and every one as a Transformer."""
-
-    rows: tuple[Row, ...]
-    models: tuple[TraceTrained, ...]
-    lessons: int
-
-    def __str__(self) -> str:
-        return f"{len(self.models)} trained on {self.lessons:,} lessons: {self.last_measures()}"
-
-    __repr__ = __str__
-
-
-def train_on_traces(
-    program: Program,
-    inputs: Iterable[Iterable[object]] | Traces,
-    *,
-    settings: TraceSettings | None = None,
-    seeds: Sequence[int] = (0,),
-    max_layers: int | None = None,
-    out: str | os.PathLike[str] | None = None,
-    device: str = "auto",
-    progress: Progress | None = None,
-) -> Supervised:
-    """Train an MLP for each seed on the traces of `program` over `inputs`, all at once.
+class TraceRun(ProgramRun):
+    """An MLP for each seed, trained on the traces of `program` over `inputs`.
 
     Traces that were recorded, or read from their file, may stand in place of the inputs.
-    With `out`, the run is kept in that folder, and one that was stopped goes on.
+
+    >>> from espalier import zoo
+    >>> parity = zoo.load("parity-sequential-relative")
+    >>> TraceRun(parity.program, [parity.encode("0110")], seeds=3).settings.hidden
+    128
     """
-    settings = TraceSettings() if settings is None else settings
-    seeds = check_seeds(seeds)
-    compiled, where = compile_program(program), choose_device(device)
-    taught = lessons(compiled, inputs, max_layers=max_layers)
-    learner = trace_learner(taught, settings, seeds=seeds, device=where)
-    config = {"settings": asdict(settings), "seeds": list(seeds), "lessons": len(taught)}
-    about = ("traces", config, _describe(program, taught))
-    rows = keep_steps(learner, about, out=out, progress=progress)
-    models = [_member(compiled, learner.snapshot().tensors, n) for n in range(len(seeds))]
-    return Supervised(tuple(rows), tuple(models), len(taught))
+
+    kind: ClassVar[str] = "traces"
+
+    inputs: Sequence[Sequence[object]] | Traces = ()
+    settings: TraceSettings = field(default_factory=TraceSettings)
+
+    def prepare(self, device: torch.device, beside: Sequence[TraceRun] = ()) -> Prepared:
+        """The MLPs at their first step; the folder is given the program."""
+        seeds = self.checked_seeds(beside)
+        taught = lessons(self.compiled, self.inputs, max_layers=self.max_layers)
+        learner = trace_learner(taught, self.settings, seeds=seeds, device=device)
+        whole = hashlib.sha256()
+        for tensor in (taught.before, taught.after):
+            whole.update(tensor.contiguous().numpy().tobytes())
+        data = {"sha256": whole.hexdigest(), "lessons": len(taught)}
+        return Prepared(learner, self.described(data), self.write_program)
+
+    def models(self, weights: Snapshot, device: torch.device) -> tuple[TraceTrained, ...]:
+        """The compiled program with each of the MLPs, on the CPU."""
+        count = len(next(iter(weights.tensors.values())))
+        return tuple(
+            TraceTrained(
+                self.compiled,
+                {name: tensor[n : n + 1].clone() for name, tensor in weights.tensors.items()},
+            )
+            for n in range(count)
+        )
 
 
 def trace_learner(
     taught: Lessons, settings: TraceSettings, *, seeds: Sequence[int], device: torch.device
-) -> StackedLearner:
+) -> TaskLearner:
     """The MLPs at their first step."""
     sizes = [taught.before.shape[1], *[settings.hidden] * settings.hidden_layers]
     weights = random_mlps([*sizes, taught.after.shape[1]], seeds)
     task = TraceTask.of(taught, settings, device)
-    return StackedLearner(task, weights, settings.recipe, team=Team.of(seeds), device=device)
+    return TaskLearner(task, weights, settings.recipe, members=by_seed(seeds), device=device)
 
 
 def agreement(
@@ -204,26 +202,3 @@ def agreement(
         same = [a.outputs == b.outputs for a, b in zip(given, wanted, strict=True)]
         shares.append(sum(same) / len(same))
     return shares
-
-
-def load_trace_trained(program: Program, path: str | os.PathLike[str]) -> tuple[TraceTrained, ...]:
-    """The Transformers of a finished run's folder; `program` is the one it was trained on."""
-    kept, compiled = read_run(path, "traces", program), compile_program(program)
-    members = json.loads(kept.metadata["members"])
-    return tuple(_member(compiled, kept.tensors, n) for n in range(len(members)))
-
-
-def _member(compiled: CompiledModel, tensors: Mapping[str, Tensor], number: int) -> TraceTrained:
-    own = {name: tensor[number : number + 1].clone() for name, tensor in tensors.items()}
-    return TraceTrained(compiled, own)
-
-
-def _describe(program: Program, taught: Lessons) -> dict[str, Any]:
-    whole = hashlib.sha256()
-    for tensor in (taught.before, taught.after):
-        whole.update(tensor.contiguous().numpy().tobytes())
-    return {
-        "sha256": whole.hexdigest(),
-        "lessons": len(taught),
-        "program_sha256": program_hash(program),
-    }

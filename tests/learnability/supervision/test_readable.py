@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -7,19 +5,13 @@ from hypothesis import given, settings
 import espalier as es
 import reference
 from espalier import zoo
-from espalier.learnability.readable import (
-    Readable,
-    ReadableSettings,
-    ReadingTask,
-    load_readable,
-    shape_for,
-    train_readable,
-)
 from espalier.learnability.readings import UNKNOWN, class_places, readings
+from espalier.learnability.supervision import ReadableRun, ReadableSettings, ReadableTransformers
+from espalier.learnability.supervision.readable import ReadingTask, shape_for
 from espalier.nets.noise import Dice
 from espalier.nets.transformer.model import encode, random_transformers
 from espalier.nets.transformer.sublayers import norm
-from espalier.training.stacked import StepRecipe
+from espalier.training import StepRecipe, open_run
 from strategies import Case, cases
 
 ENTRY = zoo.load("parity-sequential-relative")
@@ -80,36 +72,19 @@ def test_the_loss_is_the_mean_over_all_that_is_asked():
 
 
 def test_a_run_is_kept_and_its_members_run_as_programs_do(tmp_path):
-    found = train_readable(
-        ENTRY.program, inputs(SHORT), settings=SMALL, seeds=(0, 1), device="cpu", out=tmp_path / "r"
-    )
-    again = train_readable(
-        ENTRY.program, inputs(SHORT), settings=SMALL, seeds=(0, 1), device="cpu", out=tmp_path / "r"
-    )
-    assert again.rows == found.rows
-    kept = load_readable(ENTRY.program, tmp_path / "r")
-    assert (kept.rows, kept.shape) == (found.rows, found.shape)
-    assert str(kept) == str(found)
-    assert str(kept).startswith(f"2 Transformers: after {found.rows[-1]['step']} steps  train_loss")
-    assert len(kept.to_frame()) == len(found.rows)
-    assert found.rows[-1]["read"] > found.rows[0]["read"]
+    run = ReadableRun(ENTRY.program, inputs(SHORT), SMALL, seeds=(0, 1))
+    trained = es.train(run, tmp_path / "r", device="cpu")
+    found, again = trained.models, es.train(run, tmp_path / "r", device="cpu").models
+    kept = open_run(tmp_path / "r", kinds=[ReadableRun], device="cpu")
+    assert str(kept).startswith(f"readable, 2 trained for {trained.step} steps, in ")
+    assert trained.rows[-1]["read"] > trained.rows[0]["read"]
     batch = inputs(["1", "1101", "10"])
     both = found.run_many(batch, max_layers=6)
-    assert kept.run_many(batch, max_layers=6) == both
+    assert kept.models.run_many(batch, max_layers=6) == both
     assert [[len(run.outputs) for run in runs] for runs in both] == [[2, 5, 3]] * 2
     assert again.run_many(batch, max_layers=6) == both
-    for member in range(2):
-        own = {name: tensor[member : member + 1] for name, tensor in found.weights.items()}
-        alone = Readable(ENTRY.program, (), found.shape, own)
+    for member, alone in enumerate(found):
         assert alone.run_many(batch[1:2], max_layers=6)[0][0] == both[member][1]
-
-
-def test_only_its_own_run_is_read_back(tmp_path):
-    with pytest.raises(es.ModelError, match="holds no finished run of kind 'readable'"):
-        load_readable(ENTRY.program, tmp_path)
-    train_readable(ENTRY.program, inputs(["1"]), settings=SMALL, device="cpu", out=tmp_path)
-    with pytest.raises(es.ModelError, match="on the traces of another program"):
-        load_readable(replace(ENTRY.program, output_name="done"), tmp_path)
 
 
 def test_a_model_stops_where_it_reads_that_all_is_done():
@@ -118,14 +93,16 @@ def test_a_model_stops_where_it_reads_that_all_is_done():
     weights = random_transformers(shape, [0])
     done = class_places(ENTRY.program)["done"]
     weights["unembedding"][:, :, done] = 0  # a tie goes to class 0: never done
-    never = Readable(ENTRY.program, (), shape, weights).run_many(inputs(["10"]), max_layers=5)[0][0]
+    never = ReadableTransformers(ENTRY.program, shape, weights).run_many(
+        inputs(["10"]), max_layers=5
+    )[0][0]
     assert (never.layers, never.halted) == (5, False)
 
 
 def test_what_cannot_be_taught_is_refused():
     with pytest.raises(es.ProgramError, match="the training set is empty"):
-        train_readable(ENTRY.program, [])
+        es.train(ReadableRun(ENTRY.program, []))
     with pytest.raises(es.DataError, match="the program takes no layer; run it for one at least"):
-        train_readable(ENTRY.program, inputs(SHORT), max_layers=0)
-    with pytest.raises(es.ConfigError, match=r"seeds are \[\]; give integers, at least one"):
-        train_readable(ENTRY.program, inputs(SHORT), seeds=())
+        es.train(ReadableRun(ENTRY.program, inputs(SHORT), max_layers=0))
+    with pytest.raises(es.ConfigError, match=r"seeds are \(\); say how many"):
+        ReadableRun(ENTRY.program, inputs(SHORT), seeds=())

@@ -1,9 +1,16 @@
 import pytest
 
 from espalier.errors import ConfigError, FileError
-from espalier.training import Recipe, ScaffoldRun, TextRun
-from espalier.training.configs import flatten, override, parse_words, read_toml
-from espalier.training.translation import ScanRun
+from espalier.training import (
+    Recipe,
+    ScaffoldRun,
+    ScanRun,
+    TextRun,
+    flatten,
+    override,
+    parse_words,
+    read_toml,
+)
 
 
 def test_a_file_and_words_set_what_they_name(tmp_path):

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier.training.packing import BESIDE, Packing
+from espalier.training.scan_batches import BESIDE, Packing
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40))

@@ -15,9 +15,9 @@ value at every position.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, overload
 
 import torch
 from jaxtyping import Float, Int
@@ -25,9 +25,8 @@ from torch import Tensor
 
 from espalier.language import Program, Run
 from espalier.language.program import check_batch
-from espalier.language.records import program_hash
-from espalier.learnability.keeping import read_run
 from espalier.learnability.readings import UNKNOWN, Readings, class_places, readings
+from espalier.learnability.supervision.program_runs import ProgramRun
 from espalier.nets import Dice
 from espalier.nets.transformer import (
     TransformerShape,
@@ -37,15 +36,17 @@ from espalier.nets.transformer import (
     random_transformers,
     read_out,
 )
-from espalier.runs import Progress, Row, choose_device
-from espalier.training.finished import Measured
-from espalier.training.kept import keep_steps
-from espalier.training.stacked import StackedLearner, StepRecipe, Team, check_seeds
+from espalier.runs import Snapshot
+from espalier.training import Prepared, StepRecipe, TaskLearner, by_seed
 
 
 @dataclass(frozen=True)
 class ReadableSettings:
-    """The Transformer's sizes and its training; positions are absolute if the program's are."""
+    """The Transformer's sizes and its training; positions are absolute if the program's are.
+
+    >>> ReadableSettings(width=32).heads
+    4
+    """
 
     width: int = 64
     hidden: int = 256
@@ -114,24 +115,33 @@ def _one_variable(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Readable(Measured):
-    """Transformers that were taught to hold a program's variables: their measures and weights."""
+class ReadableTransformers(Sequence["ReadableTransformers"]):
+    """Transformers that were taught to hold a program's variables; each alone by its number."""
 
     program: Program
-    rows: tuple[Row, ...]
     shape: TransformerShape
     weights: Weights
 
-    def __str__(self) -> str:
-        return f"{len(self.weights['embedding'])} Transformers: {self.last_measures()}"
+    def __len__(self) -> int:
+        return len(self.weights["embedding"])
 
-    __repr__ = __str__
+    @overload
+    def __getitem__(self, number: int) -> ReadableTransformers: ...
+    @overload
+    def __getitem__(self, number: slice) -> ReadableTransformers: ...
+    def __getitem__(self, number: int | slice) -> ReadableTransformers:
+        some = range(len(self))[number]
+        chosen = [some] if isinstance(some, int) else list(some)
+        return replace(self, weights={name: w[chosen] for name, w in self.weights.items()})
+
+    def __repr__(self) -> str:
+        return f"{len(self)} {type(self).__name__} for {self.program}"
 
     @torch.no_grad()
     def run_many(self, batch: Iterable[Iterable[object]], *, max_layers: int) -> list[list[Run]]:
         """For each member the run of every sequence, halting by what is read."""
         sequences = check_batch(self.program, batch)
-        members = len(self.weights["embedding"])
+        members = len(self)
         found: list[list[Run | None]] = [[None] * len(sequences) for _ in range(members)]
         for length in sorted({len(sequence) for sequence in sequences}):
             numbers = [n for n, sequence in enumerate(sequences) if len(sequence) == length]
@@ -144,8 +154,7 @@ class Readable(Measured):
     def _run(self, tokens: Int[Tensor, "B N"], max_layers: int) -> list[list[Run]]:
         """Sequences of one length."""
         places, halt = class_places(self.program), self.program.halt
-        device, members = self.weights["embedding"].device, len(self.weights["embedding"])
-        tokens = tokens.to(device).expand(members, -1, -1)
+        tokens = tokens.to(self.weights["embedding"].device).expand(len(self), -1, -1)
         outputs, layers = torch.zeros_like(tokens), torch.zeros_like(tokens[..., 0])
         halted = torch.zeros_like(layers, dtype=torch.bool)
 
@@ -167,50 +176,42 @@ class Readable(Measured):
         return [[Run(*one) for one in zip(*own, strict=True)] for own in zip(*told, strict=True)]
 
 
-def train_readable(
-    program: Program,
-    inputs: Iterable[Iterable[object]],
-    *,
-    settings: ReadableSettings | None = None,
-    seeds: Sequence[int] = (0,),
-    max_layers: int | None = None,
-    out: str | os.PathLike[str] | None = None,
-    device: str = "auto",
-    progress: Progress | None = None,
-) -> Readable:
-    """Train a Transformer for each seed to go through the program's traces, all at once.
+@dataclass(frozen=True, eq=False, repr=False)
+class ReadableRun(ProgramRun):
+    """A Transformer for each seed, trained to go through the traces of `program` over `inputs`.
 
-    With `out`, the run is kept in that folder, and one that was stopped goes on.
+    >>> from espalier import zoo
+    >>> parity = zoo.load("parity-sequential-relative")
+    >>> ReadableRun(parity.program, [parity.encode("0110")], seeds=3).settings.width
+    64
     """
-    settings = ReadableSettings() if settings is None else settings
-    seeds = check_seeds(seeds)
-    where = choose_device(device)
-    asked = readings(program, inputs, max_layers=max_layers)
-    shape = shape_for(program, settings, asked.layers)
-    learner = StackedLearner(
-        ReadingTask(shape, asked.to(where), settings.recipe.batch),
-        random_transformers(shape, seeds),
-        settings.recipe,
-        team=Team.of(seeds),
-        device=where,
-        metadata={"shape": json.dumps(shape.to_dict())},
-    )
-    config = {"settings": asdict(settings), "seeds": list(seeds), "shape": shape.to_dict()}
-    data = {
-        "sha256": asked.digest,
-        "inputs": len(asked.lengths),
-        "program_sha256": program_hash(program),
-    }
-    rows = keep_steps(learner, ("readable", config, data), out=out, progress=progress)
-    weights = {name: tensor.detach() for name, tensor in learner.weights.items()}
-    return Readable(program, tuple(rows), shape, weights)
 
+    kind: ClassVar[str] = "readable"
 
-def load_readable(program: Program, path: str | os.PathLike[str]) -> Readable:
-    """The Transformers of a finished run's folder; `program` is the one it was trained on."""
-    kept = read_run(path, "readable", program)
-    shape = TransformerShape(**json.loads(kept.metadata["shape"]))
-    return Readable(program, kept.rows, shape, kept.tensors)
+    inputs: Sequence[Sequence[object]] = ()
+    settings: ReadableSettings = field(default_factory=ReadableSettings)
+
+    def prepare(self, device: torch.device, beside: Sequence[ReadableRun] = ()) -> Prepared:
+        """The Transformers at their first step; the folder is given the program."""
+        seeds, settings = self.checked_seeds(beside), self.settings
+        asked = readings(self.program, self.inputs, max_layers=self.max_layers)
+        shape = shape_for(self.program, settings, asked.layers)
+        learner = TaskLearner(
+            ReadingTask(shape, asked.to(device), settings.recipe.batch),
+            random_transformers(shape, seeds),
+            settings.recipe,
+            members=by_seed(seeds),
+            device=device,
+            metadata={"shape": json.dumps(shape.to_dict())},
+        )
+        data = self.described({"sha256": asked.digest, "inputs": len(asked.lengths)})
+        return Prepared(learner, data, self.write_program)
+
+    def models(self, weights: Snapshot, device: torch.device) -> ReadableTransformers:
+        """The Transformers after their last step."""
+        shape = TransformerShape(**json.loads(weights.metadata["shape"]))
+        tensors = {name: tensor.to(device) for name, tensor in weights.tensors.items()}
+        return ReadableTransformers(self.program, shape, tensors)
 
 
 def shape_for(program: Program, settings: ReadableSettings, layers: int) -> TransformerShape:

@@ -1,6 +1,5 @@
 """Transformers read back and asked: as their run measured them, and one by one."""
 
-import json
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -13,11 +12,11 @@ import espalier as es
 from espalier.data.parity import ParityConfig, parity_set
 from espalier.data.scan import WORDS
 from espalier.nets.transformer.model import TransformerShape, decode, encode
-from espalier.training import learnt
-from espalier.training.parity import ParityRun, in_precision, train_parity
-from espalier.training.scan_pairs import END, START, SYMBOLS, Pairs, read_split, some_of
-from espalier.training.stacked import StepRecipe
-from espalier.training.translation import FITTED, ScanRun, answered, train_scan
+from espalier.training import SYMBOLS, ParityRun, ScanRun, StepRecipe, open_run, transformers
+from espalier.training.scan import FITTED
+from espalier.training.scan_answers import answered
+from espalier.training.scan_batches import END, START, Pairs, read_split, some_of
+from espalier.training.transformers import in_precision
 
 SIZES = {"width": 16, "hidden": 16, "heads": 2, "head_width": 8, "layers": 2, "longest": 16}
 STRINGS = ParityRun(
@@ -38,15 +37,15 @@ COMMANDS = ScanRun(
 @pytest.fixture(scope="module")
 def parity(tmp_path_factory):
     out = tmp_path_factory.mktemp("parity")
-    rows = train_parity(STRINGS, out=out, device="cpu")
-    return out, rows[-3:], es.load_parity(out, device="cpu")
+    rows = es.train(STRINGS, out, device="cpu").rows
+    return out, rows[-3:], open_run(out, kinds=[ParityRun], device="cpu").models
 
 
 @pytest.fixture(scope="module")
 def scan(tmp_path_factory):
     out = tmp_path_factory.mktemp("scan")
-    rows = train_scan(COMMANDS, out=out, device="cpu")
-    return out, rows[-4:], es.load_scan(out, device="cpu")
+    rows = es.train(COMMANDS, out, device="cpu").rows
+    return out, rows[-4:], open_run(out, kinds=[ScanRun], device="cpu").models
 
 
 def test_answers_are_those_that_were_measured(parity, monkeypatch):
@@ -58,7 +57,7 @@ def test_answers_are_those_that_were_measured(parity, monkeypatch):
     for row, own in zip(rows, right, strict=True):
         assert row["short"] == own[test.lengths <= 4].mean()
         assert row["long"] == own[test.lengths > 4].mean()
-    monkeypatch.setattr(learnt, "CELLS", 3_000)
+    monkeypatch.setattr(transformers, "CELLS", 3_000)
     assert np.array_equal(found.answers(test.strings()), said)
 
 
@@ -71,7 +70,7 @@ def test_products_are_as_trained(parity, scan, monkeypatch):
         return encode(weights, shape, tokens, **more)
 
     monkeypatch.setattr("espalier.training.parity.encode", look)
-    monkeypatch.setattr(learnt, "encode", look)
+    monkeypatch.setattr("espalier.training.scan_answers.encode", look)
     parity[2].answers(["01"])
     scan[2].translate(["jump"], longest=1)
     assert seen == [{torch.bfloat16}, {torch.float32}]
@@ -145,20 +144,29 @@ def test_what_does_not_end_is_cut(scan, monkeypatch):
     assert endless.translate(["jump"], longest=2) == [["<pad> <pad> ..."]] * 4
     texts = ["jump", "walk and run twice", "turn left"]
     together = found.translate(texts)
-    monkeypatch.setattr(learnt, "CELLS", 1)
+    monkeypatch.setattr(transformers, "CELLS", 1)
     assert found.translate(texts) == together
 
 
-def test_learners_show_themselves(parity, scan):
-    _, rows, found = parity
-    assert found.members == ("seed-0", "seed-1", "seed-2")
-    assert scan[2].members == ("upto:1,2-0", "upto:1,2-1", "upto:2,3-0", "upto:2,3-1")
+def test_transformers_show_themselves(parity, scan):
+    _, _, found = parity
+    assert found.names == ("seed-0", "seed-1", "seed-2")
+    assert scan[2].names == ("upto:1,2-0", "upto:1,2-1", "upto:2,3-0", "upto:2,3-1")
     assert (found.shape, scan[2].shape) == (STRINGS.shape, COMMANDS.shape)
-    assert repr(found).startswith("3 Transformers of 2 layers: after 60 steps  train_loss ")
-    assert "\n" not in repr(found)
-    assert found.to_frame().tail(3).to_dict("records") == rows
+    assert repr(found) == "3 ParityTransformers of 2 layers"
     with pytest.raises(FrozenInstanceError):
-        found.rows = ()
+        found.names = ()
+
+
+def test_one_of_several_answers_as_it_does_among_them(parity, scan):
+    strings, commands = ["", "1", "0110", "111"], ["jump", "turn left twice"]
+    for found, asked in ((parity[2], strings), (scan[2], commands)):
+        together = found.ask(asked)
+        assert [one.ask(asked)[0] for one in found] == together
+        assert found[-1].names == found.names[-1:]
+        assert found[1:3].ask(asked) == together[1:3]
+    with pytest.raises(IndexError):
+        parity[2][3]
 
 
 @pytest.mark.parametrize(
@@ -193,20 +201,3 @@ def test_commands_that_cannot_be_asked(scan, commands, error, message):
     absolute = replace(scan[2], shape=replace(scan[2].shape, positions="absolute", longest=2))
     with pytest.raises(es.ModelError, match=r"'run left twice' has a length of 3; .* for 2"):
         absolute.translate(["jump", "run left twice"])
-
-
-def test_only_a_finished_run_of_the_kind_is_read(parity, scan, tmp_path):
-    with pytest.raises(es.ModelError, match="of kind 'scan': the run there is of kind 'parity'"):
-        es.load_scan(parity[0])
-    with pytest.raises(es.ModelError, match="of kind 'parity': the run there is of kind 'scan'"):
-        es.load_parity(scan[0])
-    with pytest.raises(es.ModelError, match="of kind 'parity': no run is there; train one with"):
-        es.load_parity(tmp_path / "none")
-    manifest = json.loads((parity[0] / "manifest.json").read_text())
-    file = tmp_path / "manifest.json"
-    file.write_text(json.dumps(manifest))
-    with pytest.raises(es.FileError, match=r"no file .*epoch-2.safetensors, the last checkpoint"):
-        es.load_parity(tmp_path)
-    file.write_text(json.dumps(manifest | {"status": "interrupted"}))
-    with pytest.raises(es.ModelError, match="the one there is interrupted; training with the same"):
-        es.load_parity(tmp_path)

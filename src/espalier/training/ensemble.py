@@ -1,0 +1,182 @@
+"""Many language models trained as one computation, each as if it were alone.
+
+Members have weights, data, clipping, learning rate and dropout of their own; only the kernels are
+shared. On CUDA a whole step, from fetching the tokens to updating the weights, is one captured
+graph that takes nothing from the host. On a CPU members are divided among threads: those never wait
+for each other, where threads inside small products would, step by step.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from espalier.errors import ModelError
+from espalier.nets import Noise
+from espalier.nets.lstm import LanguageModel, members
+from espalier.runs import Snapshot, Step, captured
+from espalier.training.configs import Recipe
+from espalier.training.lstm_learner import Labels, LSTMLearner, clip_scales
+from espalier.training.measures import Measure
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model of an ensemble: its name, first weights, seed of dropout, and labels for rows."""
+
+    name: str
+    model: LanguageModel
+    seed: int = 0
+    labels: Labels = field(default_factory=dict)
+
+
+class EnsembleLearner(LSTMLearner):
+    """A learner of E language models; `streams` holds each one's tokens, (E, S, B)."""
+
+    def __init__(
+        self,
+        team: Sequence[Member],
+        streams: Int[Tensor, "E S B"],
+        recipe: Recipe,
+        *,
+        measure: Measure,
+        device: torch.device,
+    ) -> None:
+        _refuse_mismatch(team, streams)
+        labels, first = {one.name: one.labels for one in team}, team[0].model
+        super().__init__(labels, recipe, like=first, measure=measure, device=device)
+        stacked = members.stack([one.model for one in team])
+        self.weights = {name: tensor.to(device) for name, tensor in stacked.items()}
+        self.hidden, self.cell = members.initial_state(self.weights, self.shape, streams.shape[2])
+        self.streams, self.seeds = streams.to(device), torch.tensor([m.seed for m in team])
+        self.steps_per_epoch = (streams.shape[1] - 1) // recipe.window
+        rates = [one.model.shape.dropout for one in team]
+        self.dropout = torch.tensor(rates, device=device) if any(rates) else None
+        threads = torch.get_num_threads() if device.type == "cpu" else 1
+        count = min(len(team), threads)
+        edges = [round(len(team) * k / count) for k in range(count + 1)]
+        self.shares = [_Share(self, slice(*bounds)) for bounds in itertools.pairwise(edges)]
+
+    def take(self, steps: int) -> None:
+        """Take steps with every member, each share of them in a thread of its own."""
+        if len(self.shares) == 1:
+            self.shares[0].run(self.step, steps)
+            return
+        threads = torch.get_num_threads()
+
+        def one_thread() -> None:
+            torch.set_num_threads(1)
+
+        try:
+            with ThreadPoolExecutor(len(self.shares), initializer=one_thread) as pool:
+                for done in [pool.submit(one.run, self.step, steps) for one in self.shares]:
+                    done.result()
+        finally:
+            torch.set_num_threads(threads)
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go back to a state, in place: a captured graph stays valid."""
+        super().restore(state)
+        for share in self.shares:
+            share.taken.fill_(self.step)
+
+    def snapshot(self) -> Snapshot:
+        """Stacked weights, named as in one model's state, with the members' names."""
+        found = super().snapshot()
+        found.metadata["members"] = json.dumps(self.names)
+        if self.dropout is not None:
+            found.metadata["dropout"] = json.dumps(self.dropout.tolist())
+        return found
+
+
+class _Share:
+    """Steps of some of the members, in place, on views of the ensemble's tensors."""
+
+    def __init__(self, whole: EnsembleLearner, mine: slice) -> None:
+        self.recipe, self.device = whole.recipe, whole.device
+        named = whole.weights.items()
+        # `.data`: to autograd, what another share does to its own slice is no change of this one
+        self.weights = {name: tensor.data[mine].requires_grad_() for name, tensor in named}
+        self.streams, self.seeds = whole.streams[mine], whole.seeds[mine].to(whole.device)
+        self.hidden, self.cell = whole.hidden.data[:, mine], whole.cell.data[:, mine]
+        self.dropout = None if whole.dropout is None else whole.dropout[mine]
+        self.rate, self.loss_sum = whole.rate[mine], whole.loss_sum[mine]
+        self.taken = torch.zeros((), dtype=torch.int64, device=self.device)
+        self.steps_per_epoch = whole.steps_per_epoch
+        self._offsets = torch.arange(self.recipe.window + 1, device=self.device)
+        self._step: Step | None = None
+
+    def run(self, first: int, steps: int) -> None:
+        """Take steps from number `first` on; the state is zero at the head of the data."""
+        if self._step is None:
+            mutable = [self.hidden, self.cell, self.taken, self.loss_sum]
+            self._step = captured(self._one_step, [*self.weights.values(), *mutable], self.device)
+        for step in range(first, first + steps):
+            if step % self.steps_per_epoch == 0:
+                self.hidden.zero_()
+                self.cell.zero_()
+            self._step()
+
+    def _one_step(self) -> None:
+        """Fetch, read, differentiate, clip, update: everything stays on the device."""
+        start = (self.taken % self.steps_per_epoch) * self.recipe.window
+        tokens = self.streams.index_select(1, start + self._offsets).long()
+        noise = None if self.dropout is None else Noise(self.dropout, self.seeds, self.taken)
+        state = (self.hidden, self.cell)
+        hidden, (last, cell) = members.read(self.weights, tokens[:, :-1], state, noise=noise)
+        decode = members.decode_aligned if self.device.type == "cuda" else members.decode
+        logits = decode(self.weights, hidden.flatten(1, 2))
+        losses = members.mean_losses(logits, tokens[:, 1:].flatten(1, 2))
+        gradients = torch.autograd.grad(losses.sum(), list(self.weights.values()))
+        with torch.no_grad():
+            scales = clip_scales(gradients, self.recipe.clip) * self.rate
+            for weight, gradient in zip(self.weights.values(), gradients, strict=True):
+                by_member = scales.view(-1, *[1] * (weight.dim() - 1))
+                weight.addcmul_(gradient, by_member, value=-1)
+            self.hidden.copy_(last)
+            self.cell.copy_(cell)
+            self.loss_sum.add_(losses)
+            self.taken.add_(1)
+
+
+def member_state(state: Mapping[str, Tensor], index: int) -> dict[str, Tensor]:
+    """The state of one member, as an ensemble of it alone has it."""
+    return {
+        name: tensor.narrow(_axis(name), index, 1).clone() if tensor.dim() else tensor
+        for name, tensor in state.items()
+    }
+
+
+def join_states(states: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The state of an ensemble from those of its members, all after the same number of steps."""
+    return {
+        name: torch.cat([one[name] for one in states], _axis(name)) if tensor.dim() else tensor
+        for name, tensor in states[0].items()
+    }
+
+
+def _axis(name: str) -> int:
+    """The axis of members: recurrent states have that of layers before it."""
+    return 1 if name in ("hidden", "cell") else 0
+
+
+def _refuse_mismatch(team: Sequence[Member], streams: Int[Tensor, "E S B"]) -> None:
+    if len(team) != len(streams):
+        raise ModelError(
+            f"{len(team)} members were given {len(streams)} streams of tokens; give one to each"
+        )
+    names = [one.name for one in team]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ModelError(f"members need distinct names; given twice: {', '.join(twice)}")
+    size = team[0].model.shape.vocabulary_size
+    largest = int(streams.max())
+    if largest >= size:
+        raise ModelError(f"the data holds token {largest}, the vocabulary ends at {size - 1}")

@@ -1,0 +1,138 @@
+"""Settings from outside: TOML and `name=value` words into frozen dataclasses, typos refused."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from espalier.errors import ConfigError, FileError, nearest
+
+C = TypeVar("C")
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The tables of a TOML file.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "run.toml")
+    >>> _ = file.write_text("[recipe]\\nepochs = 3")
+    >>> read_toml(file)
+    {'recipe': {'epochs': 3}}
+    """
+    file = Path(path)
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"there is no config to read at {file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not TOML: {error}") from error
+
+
+def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested tables as dotted names.
+
+    >>> flatten({"recipe": {"epochs": 3}, "keep": "log"})
+    {'recipe.epochs': 3, 'keep': 'log'}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def override(config: C, settings: Mapping[str, Any]) -> C:
+    """The config with dotted names set; values are checked.
+
+    All are set at once: settings that only fit together, such as tokens and rules, can change.
+
+    >>> from espalier.training import TextRun
+    >>> override(TextRun(), {"recipe.epochs": 4}).recipe.epochs
+    4
+    """
+    known = setting_names(config)
+    for name in settings:
+        if name not in known:
+            raise ConfigError(f"there is no setting {name!r}; {nearest(name, known)}")
+    changed: C = _override(config, settings, prefix="")
+    return changed
+
+
+def setting_names(config: object, prefix: str = "") -> list[str]:
+    """Every dotted name that can be set."""
+    names = []
+    for one in fields(config):  # type: ignore[arg-type]
+        value = getattr(config, one.name)
+        deeper = is_dataclass(value)
+        names += setting_names(value, f"{prefix}{one.name}.") if deeper else [prefix + one.name]
+    return names
+
+
+def parse_words(words: typing.Iterable[str]) -> dict[str, Any]:
+    """`name=value` words, each value read as TOML where it is that, else as text.
+
+    >>> parse_words(["recipe.epochs=4", "keep=log"])
+    {'recipe.epochs': 4, 'keep': 'log'}
+    """
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise ConfigError(
+                f"{word!r} is not a setting; write name=value, as in recipe.learning_rate=0.1"
+            )
+        try:
+            found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name.strip()] = value
+    return found
+
+
+def _override(config: Any, settings: Mapping[str, Any], *, prefix: str) -> Any:
+    changes = {}
+    types_ = typing.get_type_hints(type(config))
+    for one in fields(config):
+        name, value = prefix + one.name, getattr(config, one.name)
+        if is_dataclass(value):
+            changes[one.name] = _override(value, settings, prefix=f"{name}.")
+        elif name in settings:
+            changes[one.name] = _checked(types_[one.name], settings[name], name)
+    return replace(config, **changes)
+
+
+def _checked(expected: Any, value: Any, name: str) -> Any:
+    """The value if it is of the expected type; an integer will do for a float."""
+    choices = typing.get_args(expected)
+    if typing.get_origin(expected) is typing.Literal:
+        if value in choices:
+            return value
+        raise ConfigError(f"{name} is {value!r}; {nearest(value, choices)}")
+    if isinstance(expected, types.UnionType):
+        if type(None) in choices and value in (None, "none"):
+            return None
+        several = isinstance(value, list | tuple)  # a list is meant for the choice that is one
+        one = [c for c in choices if (typing.get_origin(c) is tuple) == several]
+        return _checked(next(iter(one), choices[0]), value, name)
+    if typing.get_origin(expected) is tuple and isinstance(value, list | tuple):
+        return tuple(_checked(choices[0], one, name) for one in value)  # tuple[X, ...] is all
+    if expected is float and type(value) is int:
+        return float(value)
+    if type(value) is not expected:
+        raise ConfigError(
+            f"{name} is {value!r}, a {type(value).__name__}; {_word(expected)} is expected"
+        )
+    return value
+
+
+def _word(expected: Any) -> str:
+    """What a person would call the type."""
+    word = "list" if typing.get_origin(expected) is tuple else str(expected.__name__)
+    return f"an {word}" if word == "int" else f"a {word}"

@@ -1,0 +1,11 @@
+"""A sweep: a table of configs, each cell a run in a folder of its own; finished cells are skipped.
+
+Cells that can share kernels are trained as one ensemble and then split into their folders; the
+others, or all if asked, are trained by local workers or on a dask cluster. However a cell was
+computed, its folder looks the same, and goes on when more epochs are asked for.
+"""
+
+from espalier.training.sweep.grid import Cell, Sweep, make_cells, read_sweep
+from espalier.training.sweep.running import is_finished, pending, run_sweep
+
+__all__ = ["Cell", "Sweep", "is_finished", "make_cells", "pending", "read_sweep", "run_sweep"]

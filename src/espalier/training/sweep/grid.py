@@ -1,0 +1,100 @@
+"""The cells of a sweep, read from TOML: settings, and a grid of those that vary."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from espalier.errors import ConfigError, nearest
+from espalier.training.parity import ParityRun
+from espalier.training.scaffold import ScaffoldRun
+from espalier.training.scan import ScanRun
+from espalier.training.settings import flatten, override, read_toml
+from espalier.training.text import TextRun
+from espalier.training.train import Trainable
+
+KINDS: dict[str, type[Trainable]] = {
+    one.kind: one for one in (ScaffoldRun, TextRun, ParityRun, ScanRun)
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep: its folder's name and the settings that differ from the defaults.
+
+    >>> Cell("long", "scaffold", {"corpus.length": 8}).config().corpus.length
+    8
+    """
+
+    name: str
+    kind: str
+    settings: Mapping[str, Any] = field(hash=False)
+
+    def config(self) -> Any:
+        """The whole config; every setting is checked."""
+        return override(KINDS[self.kind](), self.settings)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Cells, where they go, and how they are computed.
+
+    >>> Sweep(Path("runs/lengths"), make_cells("scaffold", {}, {"corpus.length": [2, 4]})).cells[1]
+    Cell(name='length=4', kind='scaffold', settings={'corpus.length': 4})
+    """
+
+    out: Path
+    cells: tuple[Cell, ...]
+    workers: int = 0  # 0: as ensembles where possible; else that many local processes
+
+
+def read_sweep(path: str | os.PathLike[str]) -> Sweep:
+    """A sweep from TOML: `kind`, `out`, `workers`, settings, and the table `grid` of lists.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "lengths.toml")
+    >>> _ = file.write_text("[grid]\\ncorpus.length = [2, 4]")
+    >>> [cell.name for cell in read_sweep(file).cells]
+    ['length=2', 'length=4']
+    """
+    table = read_toml(path)
+    kind = table.pop("kind", "scaffold")
+    if kind not in KINDS:
+        raise ConfigError(f"{path}: kind is {kind!r}; {nearest(kind, KINDS)}")
+    known = {"kind", "out", "workers", "grid", *KINDS[kind]().to_dict()}
+    unknown = [name for name in table if name not in known]
+    if unknown:
+        raise ConfigError(
+            f"{path}: there is no setting {unknown[0]!r}; {nearest(unknown[0], known)}"
+        )
+    out = Path(table.pop("out", Path("runs") / Path(path).stem))
+    workers = table.pop("workers", 0)
+    if type(workers) is not int or workers < 0:
+        raise ConfigError(f"{path}: workers is {workers!r}; give a number of processes, or 0")
+    grid = flatten(table.pop("grid", {}))
+    return Sweep(out, make_cells(kind, flatten(table), grid), workers)
+
+
+def make_cells(
+    kind: str, base: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]
+) -> tuple[Cell, ...]:
+    """Every combination of the grid's values over the base; each is checked before any is run.
+
+    >>> [cell.name for cell in make_cells("text", {"seed": 1}, {"network.hidden": [8, 16]})]
+    ['hidden=8', 'hidden=16']
+    """
+    for name, values in grid.items():
+        if not isinstance(values, list | tuple) or not values:
+            raise ConfigError(f"grid.{name} is {values!r}; a list of values is expected")
+    cells = []
+    for values in itertools.product(*grid.values()):
+        chosen = dict(zip(grid, values, strict=True))
+        name = "-".join(f"{key.rpartition('.')[2]}={value}" for key, value in chosen.items())
+        cells.append(Cell(name or kind, kind, {**base, **chosen}))
+    for cell in cells:
+        cell.config()
+    return tuple(cells)

@@ -1,0 +1,155 @@
+"""Many models of one shape learning one task from drawn batches, as one computation.
+
+A task says what a step's loss is; the models' weights are stacked along a first axis E, and a
+step, from drawing the batch to updating the weights, is one captured graph on CUDA. Batches and
+noise are functions of (seed, step): a run that was stopped goes on exactly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from espalier.errors import FileError
+from espalier.nets import Dice
+from espalier.runs import AtEpochs, Plan, Row, Snapshot, Step, captured, matmul_precision
+from espalier.training.configs import StepRecipe
+from espalier.training.lstm_learner import Labels
+from espalier.training.optimisers import Tensors, optimiser_of
+
+
+class Task(Protocol):
+    """What models learn; losses and measures are of weights as products see them."""
+
+    def seen(self, weights: Tensors) -> Tensors:
+        """The weights as products see them, of which gradients are taken."""
+
+    def losses(self, weights: Tensors, dice: Dice) -> Float[Tensor, " E"]:
+        """Every member's loss on the batch that the dice choose; asks nothing of the host."""
+
+    def measure(self, weights: Tensors) -> list[dict[str, float]]:
+        """A row for each member."""
+
+
+class TaskLearner:
+    """A learner of E models; `weights` have a first axis E and are updated in place.
+
+    `members` are names with labels for their rows; the label `seed` is what a member draws by.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        weights: Tensors,
+        recipe: StepRecipe,
+        *,
+        members: Mapping[str, Labels],
+        device: torch.device,
+        metadata: Mapping[str, str] | None = None,
+    ) -> None:
+        self.task, self.recipe, self.device, self.members = task, recipe, device, members
+        self.metadata = dict(metadata or {}) | {"members": json.dumps(list(members))}
+        self.weights = {
+            name: tensor.to(device, copy=True).requires_grad_() for name, tensor in weights.items()
+        }
+        self.optimiser = optimiser_of(recipe.optimiser, self.weights, recipe.learning_rate)
+        self.seeds = torch.tensor([one["seed"] for one in members.values()], device=device)
+        self.taken = torch.zeros((), dtype=torch.int64, device=device)
+        self.loss_sum = torch.zeros(len(members), dtype=torch.float64, device=device)
+        self.step, self._measured = 0, 0
+        self.steps_per_epoch = recipe.steps // recipe.measures  # data is drawn: no epochs of it
+        self.finished = False
+        self._run: Step | None = None
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+
+    def advance(self, steps: int) -> None:
+        """Take steps with every member, and wait for them; others may use the device meanwhile."""
+        if self._run is None:
+            mutable = [tensor for _, tensor in self._kept()]
+            with products(self.recipe):
+                self._run = captured(self._one_step, mutable, self.device)
+        with products(self.recipe) if self._stream is None else torch.cuda.stream(self._stream):
+            for _ in range(steps):
+                self._run()
+        self.step += steps
+        if self._stream is not None:
+            self._stream.synchronize()
+
+    def _one_step(self) -> None:
+        with torch.no_grad():
+            seen = self.task.seen(self.weights)
+        known = [seen[name].requires_grad_() for name in self.weights]
+        losses = self.task.losses(seen, Dice(self.seeds, self.taken))
+        self.optimiser.update(torch.autograd.grad(losses.sum(), known))
+        with torch.no_grad():
+            self.loss_sum.add_(losses)
+            self.taken.add_(1)
+
+    def measure(self) -> list[Row]:
+        """A row for each member: its name, the mean loss since the last measure, and the tests."""
+        with products(self.recipe), torch.no_grad():
+            tests = self.task.measure(self.task.seen(self.weights))
+        means = (self.loss_sum / max(1, self.step - self._measured)).tolist()
+        self.loss_sum.zero_()
+        self._measured = self.step
+        return [
+            {"member": name, **labels, "train_loss": loss, **test}
+            for (name, labels), loss, test in zip(self.members.items(), means, tests, strict=True)
+        ]
+
+    def end_epoch(self, rows: Sequence[Row]) -> None:
+        """Nothing is annealed."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that later steps depend on."""
+        copies = {name: tensor.detach().to("cpu", copy=True) for name, tensor in self._kept()}
+        return copies | {"measured": torch.tensor(self._measured)}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go back to a state, in place: a captured graph stays valid."""
+        kept = self._kept()
+        wrong = [name for name, own in kept if name not in state or state[name].shape != own.shape]
+        if wrong:
+            raise FileError(
+                f"the state to go on from does not fit these models ({wrong[0]} among others); "
+                f"remove the run's folder to begin anew"
+            )
+        with torch.no_grad():
+            for name, tensor in kept:
+                tensor.copy_(state[name])
+        self.step, self._measured = int(state["taken"]), int(state["measured"])
+
+    def snapshot(self) -> Snapshot:
+        """Stacked weights, with the members' names and what the task says of the models."""
+        tensors = {name: w.detach().to("cpu", copy=True) for name, w in self.weights.items()}
+        return Snapshot(tensors, dict(self.metadata))
+
+    def _kept(self) -> list[tuple[str, Tensor]]:
+        weights = [(f"weights.{name}", tensor) for name, tensor in self.weights.items()]
+        moments = [(f"optimiser.{name}", t) for name, t in self.optimiser.tensors().items()]
+        return [*weights, *moments, ("taken", self.taken), ("loss_sum", self.loss_sum)]
+
+
+def by_seed(seeds: Sequence[int]) -> dict[str, Labels]:
+    """Members that differ in their seed alone.
+
+    >>> by_seed((0, 7))
+    {'seed-0': {'seed': 0}, 'seed-7': {'seed': 7}}
+    """
+    return {f"seed-{seed}": {"seed": seed} for seed in seeds}
+
+
+def products(recipe: StepRecipe) -> AbstractContextManager[None]:
+    """A block whose products on CUDA are as the recipe asks for them."""
+    return matmul_precision("float32" if recipe.precision == "float32" else "tf32")
+
+
+def step_plan(recipe: StepRecipe) -> Plan:
+    """To the last step, whose weights are kept."""
+    return Plan(recipe.measures, (AtEpochs((recipe.measures,)),))

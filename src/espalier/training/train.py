@@ -1,0 +1,245 @@
+"""One verb for everything that is trained: a config says what, `train` does it.
+
+`train` knows no task. A config is a frozen dataclass that makes its own learner, says what its data
+is, and turns weights into models; `open_run` gives back from a folder what `train` returned.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+import torch
+
+from espalier.errors import ConfigError, ModelError
+from espalier.results import Result
+from espalier.runs import (
+    Learner,
+    Plan,
+    Progress,
+    Row,
+    RunFolder,
+    Snapshot,
+    averages,
+    choose_device,
+    describe_run,
+    fit,
+    latest,
+    recorded,
+)
+from espalier.training.configs import check_seeds
+from espalier.training.settings import flatten, override
+
+if TYPE_CHECKING:
+    import pandas
+
+Also = Callable[[Row], None]  # is called after each measure with its step and epoch
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A learner at its first step, and what the manifest says of its data.
+
+    `in_folder` writes what else the run's folder needs, and may return what records more measures.
+    """
+
+    learner: Learner
+    data: dict[str, Any]
+    in_folder: Callable[[RunFolder], Also | None] | None = None
+    needs_folder: str = ""  # why, if it cannot do without one
+
+
+class Trainable(Protocol):
+    """A config that `train` can train; nearly all of one is its settings."""
+
+    kind: ClassVar[str]
+
+    def plan(self) -> Plan:
+        """How long to train, and which weights to keep."""
+
+    def prepare(self, device: torch.device, beside: Sequence[Self]) -> Prepared:
+        """The learner of this config, and of those to be trained `beside` it."""
+
+    def with_seeds(self, seeds: tuple[int, ...]) -> Sequence[Self]:
+        """Configs that train a model for each seed."""
+
+    def models(self, weights: Snapshot, device: torch.device) -> Sequence[Any]:
+        """What was trained, a model for each member."""
+
+    def shared(self) -> str:
+        """What configs agree in that can be trained as one ensemble; nothing, if none can."""
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting, nested as it is in the config."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Any], folder: RunFolder) -> Self:
+        """The config that a run's manifest holds."""
+        return override(cls(), flatten(settings))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainedRun(Result):
+    """What was trained: its config or configs, its measures, its models, its folder if it has one.
+
+    `models` has a model for each member, `model` is the only one. `step` is how far it was trained.
+    """
+
+    config: Any
+    rows: tuple[Row, ...]
+    folder: Path | None
+    weights: Snapshot = field(repr=False)
+    device: torch.device = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """What kind of config it was."""
+        return str(self._first.kind)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The models' names."""
+        return tuple(str(row["member"]) for row in latest(self.rows))
+
+    @property
+    def step(self) -> int:
+        """Steps after which the weights are these."""
+        return int(self.weights.metadata.get("step", latest(self.rows)[0]["step"]))
+
+    @cached_property
+    def models(self) -> Any:
+        """A sequence with a model for each member; some kinds do more with all at once."""
+        return self._first.models(self.weights, self.device)
+
+    @property
+    def model(self) -> Any:
+        """The model, if there is but one."""
+        if len(self.members) > 1:
+            names = ", ".join(self.members[:4])
+            raise ModelError(f"{len(self.members)} models were trained ({names}, ...): see models")
+        return self.models[0]
+
+    def ask(self, inputs: Sequence[str]) -> list[list[str]]:
+        """For each member its answers to the inputs, if models of this kind answer."""
+        ask = getattr(self.models, "ask", None)
+        if ask is None:
+            raise ModelError(f"models of kind {self.kind!r} answer nothing; see models")
+        found: list[list[str]] = ask(inputs)
+        return found
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each member and measure."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)
+
+    def __str__(self) -> str:
+        count, last = len(self.members), averages(latest(self.rows))
+        shown = "  ".join(f"{name} {value:.4g}" for name, value in last.items())
+        place = "" if self.folder is None else f", in {self.folder}"
+        return f"{self.kind}, {count} trained for {self.step:,} steps{place}\n{shown}"
+
+    @property
+    def _first(self) -> Trainable:
+        found: Trainable = self.config[0] if isinstance(self.config, tuple) else self.config
+        return found
+
+
+def train(
+    config: Trainable | Sequence[Trainable],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    seeds: int | Iterable[int] | None = None,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> TrainedRun:
+    """What was trained as the config says; several configs are trained as one ensemble.
+
+    With `out` the run is kept in that folder, and one that was stopped goes on from where it was.
+    `seeds` trains a model for each: say how many, or which.
+
+    >>> from espalier.training import ParityRun, StepRecipe
+    >>> from espalier.data import ParityConfig
+    >>> from espalier.nets.transformer import TransformerShape
+    >>> shape = TransformerShape(3, 2, width=8, hidden=8, heads=2, head_width=4, layers=1)
+    >>> recipe = StepRecipe(20, 8, 1e-2, measures=2, precision="float32")
+    >>> run = ParityRun(shape, ParityConfig(3, 4), ParityConfig(6, 4, seed=1), recipe)
+    >>> train(run, seeds=3, device="cpu").members
+    ('seed-0', 'seed-1', 'seed-2')
+    """
+    configs = list(config) if isinstance(config, Sequence) else [config]
+    if seeds is not None:
+        chosen = check_seeds(seeds)
+        configs = [one for each in configs for one in each.with_seeds(chosen)]
+    if not configs:
+        raise ConfigError("there is nothing to train: give a config, or several")
+    if len({type(one) for one in configs}) > 1:
+        kinds = ", ".join(sorted({one.kind for one in configs}))
+        raise ConfigError(f"configs of several kinds ({kinds}) cannot be trained as one ensemble")
+    where, plan = choose_device(device), configs[0].plan()
+    prepared = configs[0].prepare(where, configs[1:])
+    if out is None and prepared.needs_folder:
+        raise ConfigError(f"{prepared.needs_folder}: say where with out=")
+    folder = None if out is None else RunFolder.create(out)
+    rows = _fit(prepared, plan, configs, folder=folder, progress=progress)
+    return TrainedRun(
+        configs[0] if len(configs) == 1 else tuple(configs),
+        tuple(rows),
+        None if folder is None else folder.path,
+        prepared.learner.snapshot(),
+        where,
+    )
+
+
+def manifest_config(configs: Sequence[Trainable]) -> dict[str, Any]:
+    """What a manifest says of the configs of one run, as JSON has it."""
+    several = {"members": [one.to_dict() for one in configs]}
+    found: dict[str, Any] = several if len(configs) > 1 else configs[0].to_dict()
+    found = json.loads(json.dumps(found))
+    return found
+
+
+def _fit(
+    prepared: Prepared,
+    plan: Plan,
+    configs: Sequence[Trainable],
+    *,
+    folder: RunFolder | None,
+    progress: Progress | None,
+) -> list[Row]:
+    learner, also = prepared.learner, None
+    if folder is None:
+        return fit(learner, plan, progress=progress)
+    kind, config = configs[0].kind, manifest_config(configs)
+    manifest = describe_run(kind, config, data=prepared.data, device=learner.device)
+    with recorded(folder, manifest | {"epochs": plan.epochs}):
+        if prepared.in_folder is not None:
+            also = prepared.in_folder(folder)
+        return fit(learner, plan, folder=folder, progress=progress, also=also)
+
+
+def open_run(
+    path: str | os.PathLike[str], *, kinds: Iterable[type[Trainable]], device: str = "auto"
+) -> TrainedRun:
+    """What `train` returned for a finished run, with the weights of its last checkpoint.
+
+    `kinds` are the configs that the run may have been trained by.
+    """
+    folder, known = RunFolder(Path(path)), {one.kind: one for one in kinds}
+    manifest = folder.finished(*known)
+    kind, settings = known[manifest["kind"]], manifest["config"]
+    configs = [kind.read(one, folder) for one in settings.get("members", [settings])]
+    return TrainedRun(
+        configs[0] if len(configs) == 1 else tuple(configs),
+        tuple(folder.rows()),
+        folder.path,
+        folder.last_checkpoint(),
+        choose_device(device),
+    )

@@ -1,0 +1,91 @@
+"""Trained Transformers that can be asked: stacked weights of one shape, and how to read them.
+
+They compute as they did when their run measured them: on CUDA or a CPU, in the precision they were
+trained with. Inputs are asked many at a time, bounded by memory.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self, overload
+
+import torch
+from torch import Tensor
+
+from espalier.errors import ModelError
+from espalier.nets.transformer import TransformerShape, Weights, cast
+from espalier.runs import Snapshot
+from espalier.training.configs import StepRecipe
+
+CELLS = 1 << 26  # numbers of a layer that are computed at a time, over all members
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transformers(Sequence["Transformers"]):
+    """Transformers of one shape with stacked weights; each of them alone by its number."""
+
+    names: tuple[str, ...]
+    shape: TransformerShape
+    recipe: StepRecipe
+    weights: Weights
+
+    @classmethod
+    def of(cls, weights: Snapshot, recipe: StepRecipe, device: torch.device) -> Self:
+        """Those of a checkpoint, on a device."""
+        return cls(
+            tuple(json.loads(weights.metadata["members"])),
+            TransformerShape(**json.loads(weights.metadata["shape"])),
+            recipe,
+            {name: tensor.to(device) for name, tensor in weights.tensors.items()},
+        )
+
+    @abstractmethod
+    def ask(self, inputs: Sequence[str]) -> list[list[str]]:
+        """For each member its answer to every input."""
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, number: int) -> Self: ...
+    @overload
+    def __getitem__(self, number: slice) -> Self: ...
+    def __getitem__(self, number: int | slice) -> Self:
+        if isinstance(number, int):
+            number = range(len(self))[number]  # raises where there is none
+            number = slice(number, number + 1)
+        own = {name: tensor[number] for name, tensor in self.weights.items()}
+        return replace(self, names=self.names[number], weights=own)
+
+    def __repr__(self) -> str:
+        return f"{len(self)} {type(self).__name__} of {self.shape.layers} layers"
+
+    def at_once(self, positions: int) -> int:
+        """How many inputs of so many positions fit into memory: attention, or the MLP."""
+        widest = max(self.shape.heads * positions, self.shape.hidden)
+        return max(1, CELLS // (len(self) * positions * widest))
+
+    def refuse_long(self, asked: Sequence[str], sizes: Sequence[int], most: int) -> None:
+        """Raise if an input is longer than there are absolute positions."""
+        if self.shape.positions == "relative" or max(sizes) <= most:
+            return
+        text, size = max(zip(asked, sizes, strict=True), key=lambda one: one[1])
+        raise ModelError(
+            f"{text!r} has a length of {size}; these models have absolute positions for {most}"
+        )
+
+
+def in_precision(weights: Mapping[str, Tensor], recipe: StepRecipe) -> Weights:
+    """The weights as products are to see them."""
+    return cast(weights, torch.bfloat16) if recipe.precision == "bfloat16" else dict(weights)
+
+
+def listed(asked: Sequence[str], what: str) -> list[str]:
+    """What is asked, one at least; a string alone would be taken for its letters."""
+    found = [] if isinstance(asked, str) else list(asked)
+    if not found:
+        raise ModelError(f"{what} are asked as a list with one at least; found {asked!r}")
+    return found

@@ -1,0 +1,200 @@
+"""Every kind of run: stopped, or out of room, it goes on and ends as if nothing had been."""
+
+import os
+import signal
+
+import pytest
+import torch
+
+import espalier as es
+from espalier.learnability import supervision
+from espalier.nets.lstm import read_tensors
+from espalier.nets.transformer.model import TransformerShape
+from espalier.runs import Interrupted, RunFolder
+from espalier.training import KINDS, SYMBOLS, StepRecipe, open_run
+from small_disk import small_disk
+
+ENTRY = es.zoo.load("parity-sequential-relative")
+INPUTS = [ENTRY.encode(text) for text in ("1", "01", "110", "1011")]
+RECIPE = StepRecipe(12, 6, 1e-2, "adafactor", measures=3, precision="float32")
+SIZES = {"width": 16, "hidden": 16, "heads": 2, "head_width": 8}
+ROOM = 1_500  # bytes: a manifest fits, weights do not
+
+
+TRACES = es.TraceRun(ENTRY.program, INPUTS, es.TraceSettings(2, 16, recipe=RECIPE), seeds=2)
+READABLE = es.ReadableRun(
+    ENTRY.program, INPUTS, es.ReadableSettings(**SIZES, recipe=RECIPE), seeds=(3, 1)
+)
+PARITY = es.ParityRun(
+    TransformerShape(3, 2, **SIZES, layers=2),
+    train=es.ParityConfig(4, 5),
+    test=es.ParityConfig(8, 4, 1),
+    recipe=RECIPE,
+    seeds=2,
+)
+SCAN = es.ScanRun(
+    TransformerShape(len(SYMBOLS), len(SYMBOLS), **SIZES, layers=2, decoder=True),
+    ("upto:1,2",),
+    RECIPE,
+    seeds=2,
+    tests=9,
+)
+SCAFFOLD = es.ScaffoldRun(
+    es.ScaffoldConfig(tokens=720, vocabulary=20, rules=20, scaffolds=5, copies=4, tests=5),
+    es.Network(hidden=6, dropout=0.2),
+    es.Recipe(epochs=3, batch=6, window=30),
+)
+EVERY = [TRACES, READABLE, PARITY, SCAN, SCAFFOLD]
+
+
+@pytest.fixture(scope="module", params=EVERY, ids=lambda run: run.kind)
+def kind(request, tmp_path_factory):
+    """A kind of run, and one that nothing happened to."""
+    whole = tmp_path_factory.mktemp("whole") / "run"
+    return request.param, es.train(request.param, whole, device="cpu").rows, whole
+
+
+def assert_same(rows, folder, kind):
+    _, wanted, whole = kind
+    assert list(rows) == list(wanted)
+    mine, theirs = (read_tensors(at / "epoch-3.safetensors")[0] for at in (folder, whole))
+    assert mine.keys() == theirs.keys()
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+    assert {file.name for file in folder.iterdir()} == {file.name for file in whole.iterdir()}
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_ctrl_c_loses_nothing(kind, tmp_path, after):
+    seen = []
+
+    def stop(moment):
+        seen.append(moment.step)
+        if len(seen) == after:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    config, folder = kind[0], tmp_path / "run"
+    with pytest.raises(Interrupted, match=r"interrupted at step \d+ of (12|9); saved in"):
+        es.train(config, folder, device="cpu", progress=stop)
+    assert RunFolder(folder).manifest()["status"] == "interrupted"
+    assert_same(es.train(config, folder, device="cpu").rows, folder, kind)
+
+
+def test_a_full_disk_loses_nothing(kind, tmp_path):
+    config, folder = kind[0], tmp_path / "run"
+    with (
+        small_disk(ROOM),
+        pytest.raises(es.FileError, match=r"cannot write .*(safetensors|json): "),
+    ):
+        es.train(config, folder, device="cpu")
+    assert {file.name for file in folder.iterdir()} <= {
+        "manifest.json",
+        "metrics.jsonl",
+        "program.json",
+    }
+    assert_same(es.train(config, folder, device="cpu").rows, folder, kind)
+
+
+def test_no_room_at_all(kind, tmp_path):
+    config, folder = kind[0], tmp_path / "run"
+    with small_disk(10), pytest.raises(es.FileError, match=r"cannot write .*manifest.json: File"):
+        es.train(config, folder, device="cpu")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_run_of_another_kind_is_not_gone_on_with(kind):
+    config, _, whole = kind
+    other = PARITY if config is not PARITY else SCAN
+    with pytest.raises(es.ConfigError, match=r"holds another run: kind '.*' -> '.*'; give another"):
+        es.train(other, whole, device="cpu")
+
+
+@pytest.mark.parametrize("text", ["{}", "[]"])
+def test_a_manifest_of_something_else_is_told_as_such(tmp_path, text):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(es.FileError, match=r"manifest.json is not a run's; is this folder a run"):
+        es.train(PARITY, tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize("kind", [es.TraceRun, es.ReadableRun])
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [([1, 0], "layer 1, input 1, position 0"), ([9], "input 1: position 0 holds token 9")],
+)
+def test_inputs_that_the_program_cannot_run_leave_no_folder(tmp_path, kind, wrong, says):
+    """Without START the first position reads its left neighbour, and there is none."""
+    with pytest.raises(es.ProgramError, match=says):
+        es.train(kind(ENTRY.program, [[2, 1], wrong]), tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_gives_back_what_train_returned(kind):
+    """Config, measures and models: whatever the models say, they say it again."""
+    config, rows, whole = kind
+    found = open_run(whole, kinds=(*KINDS, *supervision.KINDS), device="cpu")
+    assert (found.kind, found.rows, found.folder) == (config.kind, rows, whole)
+    assert found.step == rows[-1]["step"]
+    assert found.config.to_dict() == config.to_dict()
+    again = es.train(config, whole, device="cpu")
+    assert again.rows == rows
+    assert again.weights.tensors.keys() == found.weights.tensors.keys()
+    for name, tensor in again.weights.tensors.items():
+        assert torch.equal(tensor, found.weights.tensors[name])
+    assert len(found.models) == len(found.members) == len(again.models)
+    assert found.to_frame().to_dict("records") == list(rows)
+    assert str(found) == str(again)
+    assert len(repr(found)) < 500
+
+
+def test_one_model_or_several(kind):
+    config, _, whole = kind
+    found = open_run(whole, kinds=(*KINDS, *supervision.KINDS), device="cpu")
+    if config is SCAFFOLD:
+        assert found.model is found.models[0]
+        with pytest.raises(es.ModelError, match="models of kind 'scaffold' answer nothing"):
+            found.ask(["1"])
+    else:
+        with pytest.raises(es.ModelError, match=r"2 models were trained \(.*\): see models"):
+            found.model  # noqa: B018
+
+
+def test_seeds_are_a_number_or_a_list():
+    assert es.train(PARITY, seeds=3, device="cpu").members == ("seed-0", "seed-1", "seed-2")
+    found = es.train(PARITY, seeds=[7, 1], device="cpu")
+    assert found.members == ("seed-7", "seed-1")
+    assert [row["seed"] for row in found.rows[:2]] == [7, 1]
+    several = es.train(SCAFFOLD, seeds=(4, 2), device="cpu")
+    assert [one.corpus.seed for one in several.config] == [4, 2]
+    assert len(several.models) == 2
+    alone = es.train(SCAFFOLD, seeds=[2], device="cpu")
+    mine = [row for row in several.rows if row["seed"] == 2]
+    assert [row["train_loss"] for row in mine] == pytest.approx(
+        [row["train_loss"] for row in alone.rows], rel=1e-4
+    )
+    for seeds in (0, [], [1, 1], "12", 0.5, [True]):
+        with pytest.raises(es.ConfigError, match=r"seeds are .*; say how many, or give integers"):
+            es.train(PARITY, seeds=seeds)
+
+
+def test_what_cannot_be_trained_at_once_is_refused():
+    with pytest.raises(es.ConfigError, match=r"several kinds \(parity, scan\) cannot be trained"):
+        es.train([PARITY, SCAN])
+    for config in (PARITY, SCAN, TRACES, READABLE):
+        with pytest.raises(es.ConfigError, match="differ in"):
+            es.train([config, config])
+
+
+def test_only_a_finished_run_of_the_kinds_asked_for_is_opened(kind, tmp_path):
+    config, _, whole = kind
+    other = es.ScanRun if config is not SCAN else es.ParityRun
+    with pytest.raises(es.ModelError, match=f"of kind '{other.kind}': the run there is of kind"):
+        open_run(whole, kinds=[other])
+    with pytest.raises(es.ModelError, match="no run is there; train one with out= first"):
+        open_run(tmp_path / "none", kinds=KINDS)
+    manifest = RunFolder(whole).manifest()
+    copy = RunFolder.create(tmp_path / "copy")
+    copy.write_manifest(manifest | {"status": "interrupted"})
+    with pytest.raises(es.ModelError, match="the one there is interrupted; training with the same"):
+        open_run(copy.path, kinds=[type(config)])
+    copy.write_manifest(manifest)
+    with pytest.raises(es.FileError, match=r"holds no checkpoint|does not hold the program"):
+        open_run(copy.path, kinds=[type(config)])
