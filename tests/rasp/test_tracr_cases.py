@@ -9,7 +9,7 @@ from fractions import Fraction
 from operator import eq, le, lt
 
 import pytest
-from tests.rasp import library
+from benchmarks import rasp_library as library
 
 import espalier as es
 from espalier import rasp

@@ -105,7 +105,8 @@ class _Analysis:
             raise ProgramError(
                 f"{node.label or 'an elementwise expression'} combines "
                 f"{' x '.join(map(str, sizes))} values, more than {MOST:,}; give a smaller "
-                "vocabulary or longest, or combine in steps"
+                "vocabulary or longest, or combine in steps; write sums of means as x - y, not as "
+                "a function: over one selection they are one mean"
             )
         combinations = itertools.product(*(self.facts[operand].values for operand in operands))
         found = (apply(node, dict(zip(operands, row, strict=True))) for row in combinations)

@@ -118,7 +118,8 @@ def elementwise(function: Callable[..., Hashable], *operands: Expression) -> Map
     """
     if not operands or not callable(function) or isinstance(function, _Base):
         raise ProgramError("elementwise needs a function and at least one expression")
-    return Map(function, tuple(_expression(operand) for operand in operands))
+    checked = tuple(_expression(operand) for operand in operands)
+    return Map(function, checked, linear=is_exactly_linear(function, []))
 
 
 def full(value: Hashable) -> Map:
