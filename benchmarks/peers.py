@@ -28,13 +28,14 @@ from benchmarks import rasp_library as library
 from benchmarks.harness import report
 from espalier import rasp
 from espalier.language import Rule, numerical_var, program_spec, qkv, set_var, var
+from espalier.language.variables import without_functions
 from espalier.rasp import tokens
 
 Result = TypeVar("Result")
 Row = dict[str, Any]
 
-LENGTHS = (8, 32)
-SECONDS = 120  # CPU time that Tracr may take for one program
+SHORT, LONG = 8, 32
+SECONDS = 60  # CPU time that Tracr may take for one program
 WORDS = 4  # all of the greatest length: Tracr's runtime compiles anew for each length
 
 LETTERS, BRACKETS, NUMBERS = list("abcd"), list("ab()"), [1, 2, 3, 4]
@@ -59,14 +60,12 @@ TRACR: dict[str, tuple[Callable[[int], rasp.Expression], list[Any]]] = {
 def tracr_cases() -> list[Row]:
     """The programs at each length, with random inputs."""
     source, cases = random.Random(0), []
-    for name, (_, vocabulary) in TRACR.items():
-        for longest in LENGTHS:
-            words = list(range(1, longest + 1)) if name == "sort_unique" else vocabulary
-            pick = source.sample if name == "sort_unique" else source.choices
-            inputs = [pick(words, k=longest) for _ in range(WORDS)]
-            cases.append(
-                {"program": name, "longest": longest, "vocabulary": words, "words": inputs}
-            )
+    some = ("hist", "reverse", "sort_freq", "pair_balance", "shuffle_dyck2")
+    for name, longest in [*((name, SHORT) for name in TRACR), *((name, LONG) for name in some)]:
+        words = list(range(1, longest + 1)) if name == "sort_unique" else TRACR[name][1]
+        pick = source.sample if name == "sort_unique" else source.choices
+        inputs = [pick(words, k=longest) for _ in range(WORDS)]
+        cases.append({"program": name, "longest": longest, "vocabulary": words, "words": inputs})
     return cases
 
 
@@ -143,21 +142,22 @@ def alta_row(name: str, theirs: Row) -> Row:
     compiled, running = timed(lambda: model.run_many(inputs, max_layers=layers))
     symbols = [list(run.outputs) for run in runs]
     weights = [list(run.outputs) for run in compiled]
-    count = len(inputs)
+    count, per_input = len(inputs), 1e3 / len(inputs)
+    known = "weights" in theirs
     cells = (
         f"{_equal(symbols, theirs['symbols'])}/{count}",
-        f"{_equal(theirs['weights'], theirs['symbols'])}/{count}",
+        f"{_equal(theirs['weights'], theirs['symbols'])}/{count}" if known else "-",
         f"{_equal(weights, symbols)}/{count}",
-        theirs["width"],
+        theirs.get("width", "-"),
         model.layout.width,
         theirs["build s"],
         build,
-        theirs["compile s"],
+        theirs.get("compile s", "-"),
         compiling,
-        1e3 * theirs["interpret s"] / count,
-        1e3 * interpreting / count,
-        1e3 * theirs["run s"] / count,
-        1e3 * running / count,
+        per_input * theirs["interpret s"],
+        per_input * interpreting,
+        per_input * theirs["run s"] if known else "-",
+        per_input * running,
     )
     row = {"program": name, "rules": len(data["rules"])}
     return {**row, **dict(zip(COLUMNS, cells, strict=True))}
@@ -176,7 +176,7 @@ def as_program(data: Row) -> es.Program:
             head["key"],
             head["value"],
             head["offsets"] or None,
-            output_spec=specs[name],
+            output_spec=without_functions(specs[name]),
         )
         for name, head in data["heads"].items()
     }
@@ -225,16 +225,19 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float]:
     return work(), time.process_time() - began
 
 
-def ask(python: str, script: str, checkout: str, request: Row) -> Row:
-    """What a script answers that runs beside a peer's checkout."""
-    path = Path(__file__).with_name(script)
+def ask(python: str, peer: str, checkout: str, *, answers: str | None, request: Row) -> Row:
+    """What peer_PEER.py answers beside the peer's checkout, or has answered before."""
     environment = {**os.environ, "PYTHONPATH": checkout, "OMP_NUM_THREADS": "1"}
     environment |= {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
     with tempfile.TemporaryDirectory() as folder:
-        answer = Path(folder) / "answer.json"
-        command = [python, str(path), str(answer)]
-        text = json.dumps(request)
-        subprocess.run(command, input=text, text=True, check=True, cwd=checkout, env=environment)
+        answer = Path(answers or folder) / f"{peer}.json"
+        if not answer.exists():
+            script = Path(__file__).with_name(f"peer_{peer}.py")
+            command = [python, str(script), str(answer.resolve())]
+            text = json.dumps(request)
+            subprocess.run(
+                command, input=text, text=True, check=True, cwd=checkout, env=environment
+            )
         return json.loads(answer.read_text())
 
 
@@ -243,22 +246,22 @@ def main() -> None:
     for name in ("python", "tracr", "alta"):
         variable = "ESPALIER_PEERS_PYTHON" if name == "python" else f"ESPALIER_{name.upper()}"
         parser.add_argument(f"--{name}", default=os.environ.get(variable))
+    parser.add_argument("--answers", help="a folder that keeps what the peers answered")
     given = parser.parse_args()
-    python = given.python or sys.executable
-    if given.tracr:
-        cases = tracr_cases()
-        theirs = ask(python, "peer_tracr.py", given.tracr, {"cases": cases, "seconds": SECONDS})
-        rows = [tracr_row(*pair) for pair in zip(cases, theirs["answers"], strict=True)]
-        print("Tracr with", theirs["versions"])
-        report("peer-tracr", rows)
-    else:
-        print("tracr is not here: skipped; give its checkout with --tracr")
-    if given.alta:
-        found = ask(python, "peer_alta.py", given.alta, {})
-        print("ALTA with", found["versions"])
-        report("peer-alta", [alta_row(*item) for item in found["answers"].items()])
-    else:
-        print("alta is not here: skipped; give its checkout with --alta")
+    python, cases = given.python or sys.executable, tracr_cases()
+    requests = {"tracr": {"cases": cases, "seconds": SECONDS}, "alta": {}}
+    for peer, request in requests.items():
+        checkout = getattr(given, peer)
+        if not checkout:
+            print(f"{peer} is not here: skipped; give its checkout with --{peer}")
+            continue
+        found = ask(python, peer, checkout, answers=given.answers, request=request)
+        print(peer, "with", found["versions"])
+        if peer == "tracr":
+            rows = [tracr_row(*pair) for pair in zip(cases, found["answers"], strict=True)]
+        else:
+            rows = [alta_row(*item) for item in found["answers"].items()]
+        report(f"peer-{peer}", rows)
 
 
 if __name__ == "__main__":

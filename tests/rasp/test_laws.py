@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import espalier as es
@@ -182,6 +182,7 @@ WORDS = st.lists(
 
 
 @given(EXPRESSIONS, WORDS, st.booleans())
+@settings(max_examples=settings().max_examples // 2)
 def test_one_meaning(drawn: Drawn, words: list[str], causal: bool) -> None:
     found = rasp.translate(drawn.made, vocabulary=VOCABULARY, longest=LONGEST, causal=causal)
     expected = {}

@@ -153,6 +153,8 @@ def test_sums_of_means_are_one_mean() -> None:
     called = rasp.elementwise(operator.sub, parts[0], parts[1])
     assert len(rasp.translate(called, vocabulary="abc", longest=6).program.heads) == 2
     assert both(total, "abcab", "abc")[-1] == 4 + Fraction(4, 5) - Fraction(2, 5) - Fraction(1, 5)
+    steep = parts[0] + 10**6 * rasp.mean(so_far, indices * indices, 0)  # too many means in one
+    assert both(steep, "abc", "abc")[-1] == Fraction(1, 3) + 10**6 * Fraction(5, 3)
     texts = [rasp.aggregate(select(indices, indices), tokens) for _ in range(2)]
     assert both(texts[0] + texts[1], "ab", "ab") == ["aa", "bb"]
 

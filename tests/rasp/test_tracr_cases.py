@@ -178,11 +178,12 @@ def test_what_tracr_refuses_runs(case: tuple, causal: bool) -> None:
 
 
 # One of each program: at 128 the cases of one program differ in nothing but their input.
+SLOW = ("frac_prevs_2", "shuffle_dyck3_1", "sort_3")
 FAR_NAMES = [
-    "frac_prevs_2", "shift_by_two", "detect_pattern_abc", "reverse_1", "length_categorical_1",
-    "pair_balance_1", "shuffle_dyck2_1", "shuffle_dyck3_1", "hist", "sort_unique_1",
-    "sort_unique_2", "sort_3", "sort_freq", "count_less_freq_categorical_1", "count_1",
-    "nary_sequencemap_1", "nary_sequencemap_2",
+    "shift_by_two", "detect_pattern_abc", "reverse_1", "length_categorical_1", "pair_balance_1",
+    "shuffle_dyck2_1", "hist", "sort_unique_1", "sort_unique_2", "sort_freq",
+    "count_less_freq_categorical_1", "count_1", "nary_sequencemap_1", "nary_sequencemap_2",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
 ]  # fmt: skip
 
 

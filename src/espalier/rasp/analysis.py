@@ -39,7 +39,7 @@ from espalier.rasp.facts import (
     as_fraction,
     is_number,
 )
-from espalier.rasp.means import as_one_mean, possible_means, surely_agree
+from espalier.rasp.means import as_one_mean, possible_means, surely_agree, well_spaced
 from espalier.rasp.selection import by_reach, whole
 from espalier.rasp.selectors import Selector
 
@@ -96,10 +96,11 @@ class _Analysis:
                 table = tuple(apply(node, dict(zip(operands, row, strict=True))) for row in rows)
                 return Fact(_different(table), 0, kind(table), node)
         sizes = [len(self.facts[operand].values) for operand in operands]
-        mean = as_one_mean(node, self.facts) if node.linear else None
+        mean = self._one_mean(node) if node.linear else None
         if mean is not None:
-            fact = self.of(mean)[mean]
-            if fact.layer <= self._layer_of_map(operands) or math.prod(sizes) > MOST:
+            fact = self.facts[mean]
+            cheap = fact.layer <= self._layer_of_map(operands) and well_spaced(fact.means or ())
+            if cheap or math.prod(sizes) > MOST:
                 return Fact(fact.values, fact.layer, Computed(), Map(lambda value: value, (mean,)))
         if math.prod(sizes) > MOST:
             raise ProgramError(
@@ -111,6 +112,14 @@ class _Analysis:
         combinations = itertools.product(*(self.facts[operand].values for operand in operands))
         found = (apply(node, dict(zip(operands, row, strict=True))) for row in combinations)
         return Fact(_different(found), self._layer_of_map(operands), Computed(), node)
+
+    def _one_mean(self, node: Map) -> Aggregate | None:
+        """The one mean that a sum of means is, if it has few enough values."""
+        mean = as_one_mean(node, self.facts)
+        try:
+            return mean if mean is None or self.of(mean) else None
+        except ProgramError:
+            return None
 
     def _layer_of_map(self, operands: list[Expression]) -> int:
         """In the layer of its last operands if rules can see these there, else in the next.

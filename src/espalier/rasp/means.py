@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,7 @@ from espalier.rasp.expressions import REQUIRED, Aggregate, Encoding, Expression,
 from espalier.rasp.facts import ByIndex, ByToken, Facts, Part, as_fraction
 
 MOST_MEANS = 20_000
+SPACING = 2.0**-15  # of the largest number: 256 roundings of float32
 
 Weights = dict[Expression, Fraction]
 
@@ -37,6 +39,13 @@ def possible_means(
                 f"{most:,}; map the values to fewer numbers, or give a smaller longest"
             )
     return tuple(sorted((Fraction(*pair) for pair in found), key=float))
+
+
+def well_spaced(means: Iterable[Fraction]) -> bool:
+    """Whether float32 tells neighbouring means apart, next to the largest of them."""
+    numbers = sorted(map(float, means))
+    largest = max(map(abs, numbers), default=0.0)
+    return all(high - low > SPACING * largest for low, high in itertools.pairwise(numbers))
 
 
 def surely_agree(part: Part, values: Expression, facts: Facts) -> bool:
