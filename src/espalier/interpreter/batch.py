@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -99,11 +99,11 @@ class State:
             column[entries] = other.columns[name]
         return replace(self, columns=columns)
 
-    def equal(self, other: State) -> Mask:
-        """For each sequence, whether the two states agree on every variable everywhere."""
+    def equal(self, other: State, names: Iterable[str]) -> Mask:
+        """For each sequence, whether the two states agree on these variables everywhere."""
         same = np.ones(len(self.batch.example), dtype=bool)
-        for name, column in self.columns.items():
-            theirs = other.columns[name]
+        for name in names:
+            column, theirs = self.columns[name], other.columns[name]
             same &= (column == theirs) | ((column != column) & (theirs != theirs))
         return self.batch.every(same)
 

@@ -11,6 +11,7 @@ from espalier.interpreter.attention import select
 from espalier.interpreter.batch import NULL, Column, Ints, Mask, State
 from espalier.interpreter.tables import UNDEFINED
 from espalier.language import Numerical, Program, Value, show_value
+from espalier.language.halting import can_halt, halting_variables
 
 
 def undefined(
@@ -59,22 +60,35 @@ def refuse_stale(program: Program, names: Sequence[str], state: State) -> None:
 
 
 def refuse_endless(program: Program, state: State, watched: State) -> None:
-    """Raise if a state came back: the machine is deterministic, so it will never halt."""
-    if state.layer == watched.layer or not len(state.batch):
+    """Raise if all that halting depends on came back: the machine is deterministic."""
+    if not len(state.batch):
         return
-    again = state.equal(watched)
+    if not program.derived(can_halt):
+        raise _never_halts(program, state, 0, "no rule that can ever hold writes the halt value")
+    if state.layer == watched.layer:
+        return
+    # Outputs of heads are null between layers.
+    names = program.derived(halting_variables) - program.heads.keys()
+    again = state.equal(watched, names)
     if not again.any():
         return
-    sequence = int(np.flatnonzero(again)[0])
+    why = (
+        f"its state after layer {state.layer}, as far as halting depends on it, is the one after "
+        f"layer {watched.layer}"
+    )
+    raise _never_halts(program, state, int(np.flatnonzero(again)[0]), why)
+
+
+def _never_halts(program: Program, state: State, sequence: int, why: str) -> ProgramError:
     halt = program.halt
     assert halt is not None
     entries = np.flatnonzero(
         (state.batch.example == sequence) & (state.columns[halt.variable] != halt.value)
     )
-    raise ProgramError(
-        f"input {state.batch.inputs[sequence]} never halts: its state after layer {state.layer} "
-        f"is the one after layer {watched.layer}, with {halt.variable!r} still not {halt.value} "
-        f"at position {state.batch.position[entries[0]]}; give max_layers to stop it"
+    return ProgramError(
+        f"input {state.batch.inputs[sequence]} never halts: {why}, with {halt.variable!r} still "
+        f"not {halt.value} at position {state.batch.position[entries[0]]}; give max_layers to stop "
+        "it"
     )
 
 
