@@ -168,43 +168,68 @@ def tabulate(program: Program) -> dict[str, list[RuleTable]]:
     order = {name: place for place, name in enumerate(specs)}
     groups: dict[tuple[str, tuple[str, ...]], list[tuple[int, Rule]]] = defaultdict(list)
     for number, rule in enumerate(program.rules):
-        names = sorted([atom.variable for atom in rule.antecedent], key=order.__getitem__)
-        groups[rule.output, tuple(names)].append((number, rule))
-    tables: dict[str, list[RuleTable]] = defaultdict(list)
+        groups[rule.output, tuple([a.variable for a in rule.antecedent])].append((number, rule))
+    merged: dict[tuple[str, tuple[str, ...]], list[_Rows]] = defaultdict(list)
     for (output, over), rules in groups.items():
-        tables[output] += _tables(output, over, rules, codes)
+        names = tuple(sorted(over, key=order.__getitem__))
+        merged[output, names].append(_rows(rules, [over.index(name) for name in names], codes))
+    tables: dict[str, list[RuleTable]] = defaultdict(list)
+    for (output, names), parts in merged.items():
+        sizes = tuple(len(specs[name].values) for name in names)
+        found = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+        tables[output] += _tables(output, names, found, sizes)
     return dict(tables)
 
 
+# Rows of codes, the answer to each, and the number of the rule that each satisfies.
+_Rows = tuple[Ints, Ints, Ints]
+
+
+def _rows(
+    rules: list[tuple[int, Rule]], places: list[int], codes: Mapping[str, Mapping[Value, int]]
+) -> _Rows:
+    """The rows of rules whose atoms are over the same variables in the same order.
+
+    `places` says which atom comes first, and so on.
+    """
+    output, over = rules[0][1].output, rules[0][1].antecedent
+    columns = [(codes[over[place].variable], place) for place in places]
+    numbers, answers, rows = [], [], []
+    for number, rule in rules:
+        atoms = rule.antecedent
+        answer = NULL if rule.new is None else codes[output][rule.new]
+        if max([len(atom.values) for atom in atoms]) == 1:
+            rows.append([code[atoms[place].values[0]] for code, place in columns])
+            numbers.append(number)
+            answers.append(answer)
+            continue
+        choices = [[code[v] for v in dict.fromkeys(atoms[p].values)] for code, p in columns]
+        found = [list(row) for row in itertools.product(*choices)]
+        rows += found
+        numbers += [number] * len(found)
+        answers += [answer] * len(found)
+    return np.array(rows), np.array(answers), np.array(numbers)
+
+
 def _tables(
-    output: str,
-    names: tuple[str, ...],
-    rules: list[tuple[int, Rule]],
-    codes: Mapping[str, Mapping[Value, int]],
+    output: str, names: tuple[str, ...], found: Sequence[Ints], sizes: tuple[int, ...]
 ) -> Iterator[RuleTable]:
-    """The rules over `names`, in several tables where some hold together: one answers but once.
+    """These rows, in several tables where some are the same: one answers but once.
 
     Only programs that were loosened have such rules; the machine meets them and raises.
     """
-    rows: list[tuple[int, ...]] = []
-    answers: list[int] = []
-    owners: list[int] = []
-    for number, rule in rules:
-        allowed = {atom.variable: atom.values for atom in rule.antecedent}
-        choices = [[codes[n][v] for v in dict.fromkeys(allowed[n])] for n in names]
-        found = list(itertools.product(*choices))
-        rows += found
-        answers += [NULL if rule.new is None else codes[output][rule.new]] * len(found)
-        owners += [number] * len(found)
-    sizes = tuple(len(codes[name]) for name in names)
-    table = np.asarray(rows, dtype=np.int64)
-    news, numbers = np.asarray(answers, dtype=np.int64), np.asarray(owners, dtype=np.int64)
-    repeat = _repeats(_ranks(table, sizes)[0])
-    reads_null = not all(rule.is_reset for _, rule in rules)
+    rows, answers, numbers = found
+    repeat = _repeats(_ranks(rows, sizes)[0])
     for time in range(int(repeat.max()) + 1):
         part = repeat == time
         yield RuleTable(
-            output, names, table[part], news[part], numbers[part], sizes, reads_null=reads_null
+            output,
+            names,
+            rows[part],
+            answers[part],
+            numbers[part],
+            sizes,
+            reads_null=bool((answers != NULL).any()),
         )
 
 
