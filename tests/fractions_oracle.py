@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from random import Random
 
 from espalier.language import Program, numerical_var, program_spec, qkv, var
@@ -36,7 +37,8 @@ class Recipe:
     causal: bool
 
 
-def nearest(buckets: Sequence[Fraction], number: Fraction) -> int:
+@cache
+def nearest(buckets: tuple[Fraction, ...], number: Fraction) -> int:
     """The number of the nearest bucket; of two as near, the lower."""
     return min(range(len(buckets)), key=lambda code: (abs(buckets[code] - number), code))
 
