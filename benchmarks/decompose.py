@@ -25,6 +25,7 @@ import torch
 import espalier as es
 from benchmarks.harness import best_of, peak_memory_mb, report
 from benchmarks.lengths import random_sentences, treebank_lengths
+from espalier.decomposition import interdependence_corpus
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import lstm_reference
@@ -53,7 +54,7 @@ def product_peak(hidden: int, workers: int) -> float:
 
 def corpus(model, sentences, workers: int, space: str) -> tuple[int, float]:
     began = time.perf_counter()
-    blocks = es.interdependence_corpus(model, sentences, workers=workers, space=space)
+    blocks = interdependence_corpus(model, sentences, workers=workers, space=space)
     return sum(len(block) for block in blocks), time.perf_counter() - began
 
 

@@ -16,6 +16,8 @@ import torch
 import espalier as es
 from benchmarks.harness import best_of, report
 from espalier import zoo
+from espalier.compiler import CompiledModel
+from espalier.language import Program
 from espalier.zoo import Entry
 
 # Bits of the string, digits of both numbers.
@@ -24,14 +26,14 @@ BATCHES = (1, 64)
 
 
 def begin_anew(
-    machine: es.Program | es.CompiledModel, prompts: Sequence[Sequence[int]], stop: int
+    machine: Program | CompiledModel, prompts: Sequence[Sequence[int]], stop: int
 ) -> list[tuple[int, ...]]:
     """What `generate_many` writes, by running everything again for each token."""
     texts = [list(prompt) for prompt in prompts]
     going = list(range(len(texts)))
     while going:
         batch = [texts[n] for n in going]
-        symbols = isinstance(machine, es.Program)
+        symbols = isinstance(machine, Program)
         runs = es.interpret_many(machine, batch) if symbols else machine.run_many(batch)
         for number, run in zip(going, runs, strict=True):
             texts[number].append(run.outputs[-1])
@@ -50,7 +52,7 @@ def inputs(name: str, size: int, count: int) -> list[str]:
     return [f"{digits('0123456789')}+{digits('0123456789')}" for _ in range(count)]
 
 
-def measure(entry: Entry, machine: es.Program | es.CompiledModel, size: int) -> list[dict]:
+def measure(entry: Entry, machine: Program | CompiledModel, size: int) -> list[dict]:
     rows: list[dict[str, Any]] = []
     assert entry.writing is not None
     stop = entry.writing.stop
@@ -62,7 +64,7 @@ def measure(entry: Entry, machine: es.Program | es.CompiledModel, size: int) -> 
         tokens = sum(len(text.tokens) for text in texts)
         kept = best_of(2, lambda p=prompts, a=asked: es.generate_many(machine, p, **a))
         anew = best_of(2, lambda p=prompts: begin_anew(machine, p, stop))
-        device = "symbols" if isinstance(machine, es.Program) else str(machine.device)
+        device = "symbols" if isinstance(machine, Program) else str(machine.device)
         rows.append(
             {
                 "program": entry.name,

@@ -27,7 +27,7 @@ import espalier as es
 from benchmarks import rasp_library as library
 from benchmarks.harness import report
 from espalier import rasp
-from espalier.language import Rule, numerical_var, program_spec, qkv, set_var, var
+from espalier.language import Program, Rule, numerical_var, program_spec, qkv, set_var, var
 from espalier.language.variables import without_functions
 from espalier.rasp import tokens
 
@@ -167,7 +167,7 @@ def _equal(one: list, other: list) -> int:
     return sum(a == b for a, b in zip(one, other, strict=True))
 
 
-def as_program(data: Row) -> es.Program:
+def as_program(data: Row) -> Program:
     """A program of the ALTA package, from its data."""
     specs = {name: _variable(found) for name, found in data["variables"].items()}
     heads = {

@@ -5,6 +5,8 @@ import runpy
 from pathlib import Path
 
 import espalier as es
+from espalier.compiler import load_compiled
+from espalier.language import Program
 
 ROOT = Path(__file__).parent.parent
 
@@ -16,10 +18,10 @@ def test_the_readme_program_runs_as_printed(tmp_path, monkeypatch) -> None:
     names: dict[str, object] = {}
     exec(code[1], names)
     program = names["program"]
-    assert isinstance(program, es.Program)
+    assert isinstance(program, Program)
     assert len(program.rules) == 7
-    assert es.load_compiled("parity.safetensors").layout.width == 9
-    assert es.load_compiled("parity.safetensors").run([2, 1, 0, 1]).outputs == [0, 1, 1, 0]
+    assert load_compiled("parity.safetensors").layout.width == 9
+    assert load_compiled("parity.safetensors").run([2, 1, 0, 1]).outputs == [0, 1, 1, 0]
 
 
 def test_the_parity_example_agrees_with_itself(capsys) -> None:

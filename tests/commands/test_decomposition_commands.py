@@ -8,6 +8,7 @@ from cyclopts import App
 import espalier as es
 from espalier.commands.decomposition import register
 from espalier.errors import ConfigError, DataError, FileError
+from espalier.nets.lstm import load_language_model, save_language_model
 from lstm_models import random_model
 
 
@@ -21,21 +22,21 @@ def app():
 @pytest.fixture
 def model(tmp_path):
     path = tmp_path / "model.safetensors"
-    es.save_language_model(random_model(), path)
+    save_language_model(random_model(), path)
     return path
 
 
 def test_interdependence_is_a_heat_map_in_the_terminal(app, model, capsys):
     app("interdependence", "--model", str(model), "the cat sat on the mat")
     said = capsys.readouterr().out
-    lm = es.load_language_model(model)
+    lm = load_language_model(model)
     assert said.rstrip() == str(es.interdependence(lm, "the cat sat on the mat"))
 
 
 def test_two_sets_are_one_number(app, model, capsys):
     words = ["the", "cat", "sat", "on", "mat", "--a", "0", "--b", "1", "2", "--at", "4"]
     app("interdependence", "-m", str(model), *words, "--space", "logits")
-    lm = es.load_language_model(model)
+    lm = load_language_model(model)
     wanted = es.interdependence(lm, words[:5], a=[0], b=[1, 2], at=4, space="logits")
     assert capsys.readouterr().out.strip() == str(wanted)
 
@@ -51,7 +52,7 @@ def test_every_kind_of_file(app, model, tmp_path, capsys, suffix):
 def test_decompose_shows_parts_and_what_the_focus_predicts(app, model, tmp_path, capsys):
     app("decompose", "-m", str(model), "the cat sat", "--focus", "0", "2", "--top", "3")
     said = capsys.readouterr().out
-    parts = es.decompose(es.load_language_model(model), "the cat sat", focus=[0, 2])
+    parts = es.decompose(load_language_model(model), "the cat sat", focus=[0, 2])
     assert str(parts) in said
     best = parts.model.vocabulary.words[int(parts.probabilities()[-1].argmax())]
     assert f"predicted by the focus alone: {best} " in said
@@ -61,7 +62,7 @@ def test_decompose_shows_parts_and_what_the_focus_predicts(app, model, tmp_path,
 
 def test_a_model_without_words_takes_numbers(app, tmp_path, capsys):
     path = tmp_path / "plain.safetensors"
-    es.save_language_model(es.language_model(vocabulary_size=9, hidden=3), path)
+    save_language_model(es.language_model(vocabulary_size=9, hidden=3), path)
     app("decompose", "-m", str(path), "1", "2", "8", "--focus", "1")
     assert "focus: 2" in capsys.readouterr().out
 

@@ -4,6 +4,7 @@ from cyclopts import App
 import espalier as es
 from espalier import zoo
 from espalier.commands import learnability
+from espalier.learnability import read_traces
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_traces_are_written_for_this_program(app, tmp_path, capsys) -> None:
     app("traces", "parity-scratchpad", "101", "--distinct", "--vectors", "-o", str(path))
     assert "distinct traces of 11 variables" in capsys.readouterr().out
     entry = zoo.load("parity-scratchpad")
-    found = es.read_traces(path, entry.program)
+    found = read_traces(path, entry.program)
     assert found.distinct
     assert (
         found.vectors()[0].tolist()

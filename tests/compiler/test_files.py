@@ -8,6 +8,7 @@ from safetensors.torch import save_file
 
 import espalier as es
 from espalier import zoo
+from espalier.compiler import load_compiled
 from espalier.language.records import from_record, to_record
 from strategies import Case, cases
 
@@ -18,7 +19,7 @@ def test_a_loaded_model_is_the_saved_one(tmp_path_factory, case: Case) -> None:
     path = tmp_path_factory.mktemp("models") / "model.safetensors"
     model = es.compile_program(case.program)
     model.save(path)
-    loaded = es.load_compiled(path)
+    loaded = load_compiled(path)
     assert loaded.program == case.program
     assert loaded.labels == model.labels
     layers = case.max_layers or 3
@@ -70,7 +71,7 @@ def test_a_file_from_before_there_were_causal_programs_is_read(tmp_path) -> None
     del program["causal"], weights["fields"]["causal"]
     older = {"program": json.dumps(program), "weights": json.dumps(weights)}
     save_file(tensors, path, metadata | older)
-    loaded = es.load_compiled(path)
+    loaded = load_compiled(path)
     assert loaded.program == model.program
     assert loaded.run([2, 1, 1]) == model.run([2, 1, 1])
 
@@ -78,13 +79,13 @@ def test_a_file_from_before_there_were_causal_programs_is_read(tmp_path) -> None
 def test_files_that_are_not_compiled_models_are_refused(tmp_path) -> None:
     path = tmp_path / "model.safetensors"
     with pytest.raises(es.FileError, match="no file"):
-        es.load_compiled(path)
+        load_compiled(path)
     path.write_bytes(b"not a safetensors file")
     with pytest.raises(es.FileError, match="not a safetensors file"):
-        es.load_compiled(path)
+        load_compiled(path)
     save_file({"x": torch.zeros(1)}, path)
     with pytest.raises(es.FileError, match="reads 'espalier-compiled'"):
-        es.load_compiled(path)
+        load_compiled(path)
 
 
 @pytest.mark.parametrize("spoiled", ["program", "weights"])
@@ -109,7 +110,7 @@ def test_a_damaged_file_is_refused(tmp_path, spoiled: str) -> None:
     for damage in damages:
         save_file(tensors, path, metadata | {spoiled: damage})
         with pytest.raises(es.FileError, match="damaged"):
-            es.load_compiled(path)
+            load_compiled(path)
 
 
 def test_tensors_that_do_not_fit_are_refused(tmp_path) -> None:
@@ -121,10 +122,10 @@ def test_tensors_that_do_not_fit_are_refused(tmp_path) -> None:
     for name in ("feedforward.w1.columns", "feedforward.w2.rows", "heads.0.query.columns"):
         save_file(tensors | {name: tensors[name] + 1000}, path, metadata)
         with pytest.raises(es.FileError, match="damaged"):
-            es.load_compiled(path)
+            load_compiled(path)
     save_file(tensors | {"feedforward.b1": tensors["feedforward.b1"][:-1]}, path, metadata)
     with pytest.raises(es.FileError, match="do not fit"):
-        es.load_compiled(path)
+        load_compiled(path)
 
 
 def test_a_widened_model_is_not_saved_as_what_it_was(tmp_path) -> None:

@@ -4,13 +4,14 @@ from hypothesis import given, settings
 
 import espalier as es
 from espalier import zoo
+from espalier.compiler import CompiledModel
 from espalier.compiler.model import pad
 from espalier.language import halt_spec, program_spec, v_relative, var
 from espalier.language.batches import chunks
 from strategies import Case, cases
 
 
-def parity() -> es.CompiledModel:
+def parity() -> CompiledModel:
     return es.compile_program(zoo.load("parity-sequential-relative").program)
 
 

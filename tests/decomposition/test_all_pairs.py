@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import espalier as es
 import lstm_reference as reference
-from espalier.decomposition import AllPairs
+from espalier.decomposition import AllPairs, Generalised, Murdoch
 from espalier.decomposition.all_pairs.word_states import lengths, triangle
 from espalier.errors import ConfigError, DataError
 from lstm_models import models, random_model, sentences
@@ -121,11 +121,11 @@ def test_allocations_without_a_short_cut_go_by_the_definition():
     lm = random_model(layers=2)
     tokens = [1, 2, 3, 4]
     short, long = (
-        es.interdependence(lm, tokens, allocation=kind) for kind in ("papers", es.Generalised())
+        es.interdependence(lm, tokens, allocation=kind) for kind in ("papers", Generalised())
     )
     np.testing.assert_allclose(short.values, long.values, rtol=1e-10)
     other = es.interdependence(lm, tokens, allocation="murdoch")
-    alone = es.interdependence(lm, tokens, a=[1], b=[3], allocation=es.Murdoch())
+    alone = es.interdependence(lm, tokens, a=[1], b=[3], allocation=Murdoch())
     assert other.values[1, 3] == pytest.approx(float(alone), rel=1e-10)
     assert not np.allclose(other.values[1, 3], short.values[1, 3])
 

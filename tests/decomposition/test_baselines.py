@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 
 import espalier as es
-from espalier.decomposition import InputHessian, Occlusion, ShapleyInteraction
+from espalier.decomposition import InputHessian, Occlusion, ShapleyInteraction, interaction_baseline
 from espalier.errors import ConfigError
 from lstm_models import models, random_model, sentences
 
@@ -27,7 +27,7 @@ def without(count, *places):
 @settings(max_examples=25)
 @given(models(), sentences(2, 6))
 def test_occlusion_by_its_definition(lm, tokens):
-    found = es.interaction_baseline(lm, tokens, method=Occlusion())
+    found = interaction_baseline(lm, tokens, method=Occlusion())
     n = len(tokens)
     assert found.passes == 1 + n + n * (n - 1) // 2
     for l, r in combinations(range(n), 2):
@@ -41,7 +41,7 @@ def test_occlusion_by_its_definition(lm, tokens):
 @settings(max_examples=15)
 @given(models(), sentences(2, 5))
 def test_the_hessian_by_finite_differences(lm, tokens):
-    found = es.interaction_baseline(lm, tokens, method=InputHessian())
+    found = interaction_baseline(lm, tokens, method=InputHessian())
     n, step = len(tokens), 1e-3
     for l, r in combinations(range(n), 2):
         moved = {
@@ -61,7 +61,7 @@ def test_the_hessian_by_finite_differences(lm, tokens):
 def test_the_shapley_interaction_index_by_its_definition():
     pytest.importorskip("shapiq", reason="the baselines extra is not installed")
     lm, tokens = random_model(), [1, 2, 3, 4]
-    found = es.interaction_baseline(lm, tokens, method=ShapleyInteraction())
+    found = interaction_baseline(lm, tokens, method=ShapleyInteraction())
     for r in range(1, 4):
         players = range(r + 1)
         whole = states(lm, tokens, without(4))[r]
@@ -86,11 +86,11 @@ def test_an_estimate_keeps_to_its_budget_and_its_seed():
     pytest.importorskip("shapiq", reason="the baselines extra is not installed")
     lm, tokens = random_model(), [1, 2, 3, 4, 5, 6, 7]
     one, two = (
-        es.interaction_baseline(lm, tokens, method=ShapleyInteraction(budget=40)) for _ in range(2)
+        interaction_baseline(lm, tokens, method=ShapleyInteraction(budget=40)) for _ in range(2)
     )
     np.testing.assert_array_equal(one.values, two.values)
     assert one.passes <= 6 * (40 + 3)
-    exact = es.interaction_baseline(lm, tokens, method=ShapleyInteraction())
+    exact = interaction_baseline(lm, tokens, method=ShapleyInteraction())
     assert exact.passes > one.passes
 
 
@@ -101,16 +101,16 @@ METHODS = [Occlusion(), InputHessian(), ShapleyInteraction()]
 def test_what_is_held_at_once_changes_nothing(method, monkeypatch):
     pytest.importorskip("shapiq", reason="the baselines extra is not installed")
     lm, tokens = random_model(layers=2), [1, 2, 3, 4, 5]
-    wanted = es.interaction_baseline(lm, tokens, method=method)
+    wanted = interaction_baseline(lm, tokens, method=method)
     monkeypatch.setattr(sys.modules["espalier.decomposition.decompose"], "AT_ONCE", 1000)
-    found = es.interaction_baseline(lm, tokens, method=method)
+    found = interaction_baseline(lm, tokens, method=method)
     np.testing.assert_allclose(found.values, wanted.values, rtol=1e-12)
     assert found.passes == wanted.passes
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 def test_one_word_has_no_pairs(method):
-    found = es.interaction_baseline(random_model(), [1], method=method)
+    found = interaction_baseline(random_model(), [1], method=method)
     assert found.values.shape == (1, 1)
     assert np.isnan(found.values).all()
     assert found.undefined == 0
@@ -119,7 +119,7 @@ def test_one_word_has_no_pairs(method):
 @pytest.mark.parametrize("method", [Occlusion(), InputHessian()])
 def test_they_share_the_interface_of_interdependence(method):
     lm = random_model(layers=2)
-    found = es.interaction_baseline(lm, "the zebra sat", method=method, space="logits")
+    found = interaction_baseline(lm, "the zebra sat", method=method, space="logits")
     pairs = es.interdependence(lm, "the zebra sat", space="logits")
     assert found.words == pairs.words
     assert found.unknown == pairs.unknown == 1
@@ -132,7 +132,7 @@ def test_refusals_name_the_culprit(monkeypatch):
     with pytest.raises(ConfigError, match="budget is 3"):
         ShapleyInteraction(budget=3)
     with pytest.raises(ConfigError, match=r"method is 'occlusion'; give Occlusion\(\)"):
-        es.interaction_baseline(random_model(), [1, 2], method="occlusion")
+        interaction_baseline(random_model(), [1, 2], method="occlusion")
     monkeypatch.setitem(sys.modules, "shapiq", None)
     with pytest.raises(ConfigError, match=r"espalier\[baselines\]"):
-        es.interaction_baseline(random_model(), [1, 2], method=ShapleyInteraction())
+        interaction_baseline(random_model(), [1, 2], method=ShapleyInteraction())

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import espalier as es
-from espalier.decomposition import corpus
+from espalier.decomposition import corpus, interdependence_corpus
 from espalier.errors import ConfigError, DataError, ModelError
 from lstm_models import random_model
 
@@ -21,7 +21,7 @@ def sentences():
 def test_a_corpus_is_its_sentences_in_order(monkeypatch, sentences, workers, most):
     monkeypatch.setattr(corpus, "PAIRS_AT_ONCE", most)
     lm, threads = random_model(layers=2), torch.get_num_threads()
-    blocks = list(es.interdependence_corpus(lm, sentences, workers=workers, memory=200_000))
+    blocks = list(interdependence_corpus(lm, sentences, workers=workers, memory=200_000))
     assert torch.get_num_threads() == threads
     assert sum(len(block.lengths) for block in blocks) == len(sentences)
     frame = pd.concat(block.to_frame() for block in blocks)
@@ -38,7 +38,7 @@ def test_it_streams(monkeypatch, sentences):
     monkeypatch.setattr(corpus, "PAIRS_AT_ONCE", 30)
     taken = []
     given = (taken.append(n) or tokens for n, tokens in enumerate(sentences))
-    stream = es.interdependence_corpus(random_model(), given, workers=2)
+    stream = interdependence_corpus(random_model(), given, workers=2)
     assert not taken
     next(stream)
     assert len(taken) < 30
@@ -47,38 +47,38 @@ def test_it_streams(monkeypatch, sentences):
 
 def test_words_unknown_ones_and_undefined_pairs_are_counted():
     lm = random_model()
-    (block,) = es.interdependence_corpus(lm, ["the zebra sat", ["a", "cat"], [1, 2]])
+    (block,) = interdependence_corpus(lm, ["the zebra sat", ["a", "cat"], [1, 2]])
     assert block.unknown == 2
     assert block.undefined == 0
     assert len(block) == 5
     assert "5 pairs of sentences 0 to 2" in repr(block)
     with torch.no_grad():
         lm.rnn.weight_ih_l0.zero_(), lm.rnn.bias_ih_l0.zero_(), lm.rnn.bias_hh_l0.zero_()
-    (block,) = es.interdependence_corpus(lm, [[1, 2, 3]])
+    (block,) = interdependence_corpus(lm, [[1, 2, 3]])
     assert block.undefined == 3
     assert "3 undefined" in repr(block)
 
 
 def test_logits_and_nothing_at_all():
     lm = random_model()
-    (block,) = es.interdependence_corpus(lm, [[1, 2, 3]], space="logits")
+    (block,) = interdependence_corpus(lm, [[1, 2, 3]], space="logits")
     wanted = es.interdependence(lm, [1, 2, 3], space="logits").values
     np.testing.assert_allclose(block.value, wanted[np.triu_indices(3, 1)], rtol=1e-10)
-    assert list(es.interdependence_corpus(lm, [])) == []
+    assert list(interdependence_corpus(lm, [])) == []
 
 
 def test_refusals_name_the_culprit():
     lm = random_model()
     with pytest.raises(DataError, match="sentence 1 is empty"):
-        list(es.interdependence_corpus(lm, [[1], []]))
+        list(interdependence_corpus(lm, [[1], []]))
     with pytest.raises(ModelError, match="token 8 is outside"):
-        list(es.interdependence_corpus(lm, [[8]]))
+        list(interdependence_corpus(lm, [[8]]))
     with pytest.raises(ConfigError, match="workers is 0"):
-        es.interdependence_corpus(lm, [], workers=0)
+        interdependence_corpus(lm, [], workers=0)
     with pytest.raises(ModelError, match="Linear cannot be decomposed"):
-        es.interdependence_corpus(torch.nn.Linear(1, 1), [])
+        interdependence_corpus(torch.nn.Linear(1, 1), [])
     plain = es.language_model(vocabulary_size=8, hidden=3)
     with pytest.raises(ModelError, match="token 9 is outside"):
-        list(es.interdependence_corpus(plain, [[1, 9]]))
+        list(interdependence_corpus(plain, [[1, 9]]))
     with pytest.raises(ModelError, match="saved without its words"):
-        list(es.interdependence_corpus(plain, ["the cat"]))
+        list(interdependence_corpus(plain, ["the cat"]))

@@ -12,6 +12,7 @@ from espalier.decomposition import (
     Murdoch,
     Papers,
     decompose_batch,
+    decompose_many,
     propagate,
 )
 from espalier.errors import ConfigError, DataError, ModelError
@@ -90,7 +91,7 @@ def test_an_initial_state_is_irrelevant(lm, given_):
 @settings(max_examples=30)
 @given(models(), st.lists(focused(), min_size=1, max_size=5))
 def test_a_ragged_batch_equals_its_members(lm, some):
-    together = es.decompose_many(lm, [tokens for tokens, _ in some], focus=[f for _, f in some])
+    together = decompose_many(lm, [tokens for tokens, _ in some], focus=[f for _, f in some])
     for parts, (tokens, focus) in zip(together, some, strict=True):
         alone = es.decompose(lm, tokens, focus=focus)
         assert_close(parts.relevant, alone.relevant, rtol=0, atol=1e-13)
@@ -172,7 +173,7 @@ def test_a_state_must_fit():
     whole = es.decompose(lm, [1, 2], focus=[0], state=good)
     assert_close(whole.relevant, es.decompose(lm, [1, 2], focus=[0]).relevant)
     with pytest.raises(DataError, match=r"hidden state has shape \(2, 1, 6\).* are \(2, 2, 6\)"):
-        es.decompose_many(lm, [[1], [2]], focus=[[0], [0]], state=good)
+        decompose_many(lm, [[1], [2]], focus=[[0], [0]], state=good)
     for shape in ((2, 2, 6), (3, 1, 6), (2, 1, 5)):
         with pytest.raises(DataError, match="cell state has shape"):
             es.decompose(lm, [1, 2], focus=[0], state=(good[0], torch.zeros(shape)))
@@ -214,7 +215,7 @@ def test_refusals_name_the_culprit():
     with pytest.raises(ModelError, match=r"weights are torch.float16.*model\.float\(\)"):
         es.decompose(random_model(dtype=torch.float16), [1, 2], focus=[0])
     with pytest.raises(DataError, match="1 sentences, but 2 focus sets"):
-        es.decompose_many(lm, [[1, 2]], focus=[[0], [1]])
+        decompose_many(lm, [[1, 2]], focus=[[0], [1]])
     with pytest.raises(ModelError, match="GRU cannot be decomposed"):
         es.decompose(torch.nn.GRU(2, 2), [1], focus=[0])
     with pytest.raises(ConfigError, match="'rel-bias'"):

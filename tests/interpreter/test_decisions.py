@@ -15,7 +15,7 @@ from dice import Dice
 from espalier import zoo
 from espalier.errors import ProgramError, UndefinedError
 from espalier.interpreter import Machine, decisions, interpret, interpret_many
-from espalier.language import program_spec, v_relative, var
+from espalier.language import Program, program_spec, v_relative, var
 from espalier.language.lazy import LazyRules
 from espalier.language.records import from_record, to_record
 from espalier.programs.generation import ask
@@ -104,7 +104,7 @@ def test_rules_are_there_for_who_needs_them(made):
     assert machine.satisfied.tolist() == other.satisfied.tolist()
 
 
-def wide(size: int) -> es.Program:
+def wide(size: int) -> Program:
     """Thirty counters that all depend on each other: no one could follow all paths."""
     names = [f"x{place}" for place in range(30)]
 

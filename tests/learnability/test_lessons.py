@@ -7,6 +7,7 @@ from hypothesis import given, settings
 import espalier as es
 from espalier import zoo
 from espalier.compiler.layout import averages
+from espalier.learnability import read_traces
 from espalier.learnability.lessons import lessons
 from espalier.nets.compiled.feedforward import Expansion
 from espalier.nets.compiled.mlp import see
@@ -64,7 +65,7 @@ def test_recorded_traces_teach_the_same(case: Case, tmp_path_factory) -> None:
         found = es.record_traces(
             case.program, case.batch, max_layers=case.max_layers, distinct=distinct, out=out
         )
-        taught = lessons(model, found if out is None else es.read_traces(out, case.program))
+        taught = lessons(model, found if out is None else read_traces(out, case.program))
         assert torch.equal(taught.before, wanted.before)
         assert torch.equal(taught.after, wanted.after)
 

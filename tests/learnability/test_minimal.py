@@ -9,6 +9,7 @@ import espalier as es
 import reference
 from espalier import zoo
 from espalier.language import Atom, Rule, program_spec, v_relative, var
+from espalier.learnability import MinimalProgram
 from mlp_inputs import seen_by_mlp
 from rule_sets import rule_sets
 from strategies import Case, cases
@@ -192,6 +193,6 @@ def test_a_training_set_that_cannot_be_run_is_refused() -> None:
         es.minimal(program, [[2, 1], [9]])
 
 
-def _minimal(entry: zoo.Entry, texts: list[str], *, constraints: bool = False) -> es.MinimalProgram:
+def _minimal(entry: zoo.Entry, texts: list[str], *, constraints: bool = False) -> MinimalProgram:
     inputs = [entry.encode(text) for text in texts]
     return es.minimal(entry.program, inputs, constraints=constraints, max_layers=entry.max_layers)

@@ -8,6 +8,7 @@ import espalier as es
 import reference
 from espalier import zoo
 from espalier.language import Categorical, Program, Rule, program_spec, var
+from espalier.learnability import LocalOptimum
 from espalier.learnability.parameters import rule_parameters
 from landscape import Landscape, distinct
 from mlp_inputs import seen_by_mlp
@@ -22,7 +23,7 @@ def landscape(case: Case, alpha: float, *, square: bool = False) -> Landscape:
     return Landscape(case.program, data, alpha, square)
 
 
-def found(case: Case, **settings) -> es.LocalOptimum:
+def found(case: Case, **settings) -> LocalOptimum:
     return es.local_optimum(case.program, case.batch, max_layers=case.max_layers, **settings)
 
 

@@ -19,14 +19,14 @@ from espalier.compiler.encoding import encode
 from espalier.compiler.layout import lay_out
 from espalier.interpreter.machine import Machine
 from espalier.language import Numerical, Program
-from espalier.learnability import traces
+from espalier.learnability import Traces, read_traces, traces
 from espalier.nets.compiled.feedforward import FeedForward
 from strategies import Case, cases
 
 Row = tuple[str, int, int, int]
 
 
-def record(case: Case, **settings) -> es.Traces:
+def record(case: Case, **settings) -> Traces:
     return es.record_traces(case.program, case.batch, max_layers=case.max_layers, **settings)
 
 
@@ -41,7 +41,7 @@ def value(spec, found):
     return None if found < 0 else spec.values[found]
 
 
-def recorded(found: es.Traces, sublayer: str) -> list[tuple[Row, dict, dict]]:
+def recorded(found: Traces, sublayer: str) -> list[tuple[Row, dict, dict]]:
     before, after = (found.states(side, sublayer) for side in ("before", "after"))
     table = found.to_frame()
     table = table[table.sublayer == sublayer]
@@ -105,7 +105,7 @@ def test_a_file_is_what_was_in_memory(case: Case, tmp_path_factory) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(traces, "ROWS", 5)
             written = record(case, distinct=distinct, vectors=True, out=path)
-        found = es.read_traces(path, case.program)
+        found = read_traces(path, case.program)
         assert len(found) == len(written) == len(kept) == len(kept.to_frame())
         assert found.distinct == distinct
         assert found.to_frame().equals(kept.to_frame()) or len(kept) == 0
@@ -113,7 +113,7 @@ def test_a_file_is_what_was_in_memory(case: Case, tmp_path_factory) -> None:
         assert_vectors(found)
 
 
-def assert_vectors(found: es.Traces) -> None:
+def assert_vectors(found: Traces) -> None:
     layout = lay_out(found.program)
     for sublayer in ("attention", "mlp"):
         of_sublayer = found.table.filter(pa.compute.equal(found.table["sublayer"], sublayer))
@@ -151,21 +151,21 @@ def test_traces_of_another_program_are_refused(tmp_path) -> None:
     entry = zoo.load("parity-sequential-relative")
     path = tmp_path / "parity.parquet"
     es.record_traces(entry.program, [entry.encode("101")], out=path)
-    assert len(es.read_traces(path, entry.program)) == 24
+    assert len(read_traces(path, entry.program)) == 24
     other = replace(entry.program, rules=entry.program.rules[1:])
     with pytest.raises(es.FileError, match="are of another program"):
-        es.read_traces(path, other)
+        read_traces(path, other)
     with pytest.raises(es.FileError, match="there is no file"):
-        es.read_traces(tmp_path / "none.parquet", entry.program)
+        read_traces(tmp_path / "none.parquet", entry.program)
     pq.write_table(pa.table({"x": [1]}), path)
     with pytest.raises(es.FileError, match="holds no traces"):
-        es.read_traces(path, entry.program)
+        read_traces(path, entry.program)
     pq.write_table(pa.table({"x": [1]}).replace_schema_metadata({b"espalier": b"[]"}), path)
     with pytest.raises(es.FileError, match="holds no traces"):
-        es.read_traces(path, entry.program)
+        read_traces(path, entry.program)
     path.write_text("no table")
     with pytest.raises(es.FileError, match="is not a Parquet file"):
-        es.read_traces(path, entry.program)
+        read_traces(path, entry.program)
 
 
 def test_a_damaged_file_is_told_as_such(tmp_path) -> None:
@@ -174,7 +174,7 @@ def test_a_damaged_file_is_told_as_such(tmp_path) -> None:
     es.record_traces(entry.program, [entry.encode("101")], out=path)
     whole = path.read_bytes()
     path.write_bytes(whole[:4] + bytes(byte ^ 0x5A for byte in whole[4:400]) + whole[400:])
-    found = es.read_traces(path, entry.program)
+    found = read_traces(path, entry.program)
     with pytest.raises(es.FileError, match=r"parity.parquet is damaged .*; record them again"):
         found.to_frame()
     with pytest.raises(es.FileError, match=r"parity.parquet is damaged .*; record them again"):

@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import espalier as es
+from espalier.compiler import load_compiled
 from espalier.compiler.decoder import WeightsDecoder
 from espalier.interpreter.decoder import SymbolDecoder
 from espalier.language import (
@@ -192,7 +193,7 @@ def test_a_token_that_never_comes_to_rest_is_found_out(compiled: bool) -> None:
 def test_a_loaded_model_writes_as_the_saved_one(tmp_path) -> None:
     model = es.compile_program(counting_down())
     model.save(tmp_path / "down.safetensors")
-    loaded = es.load_compiled(tmp_path / "down.safetensors")
+    loaded = load_compiled(tmp_path / "down.safetensors")
     assert loaded.program.causal
     assert es.generate(loaded, [7], max_tokens=9) == es.generate(model, [7], max_tokens=9)
 

@@ -11,8 +11,11 @@ from matplotlib.figure import Figure
 
 import espalier as es
 from espalier import data, decomposition, interpreter, language, learnability, programs, zoo
+from espalier.data import ParityConfig, ScaffoldConfig, parity_set
+from espalier.decomposition import Occlusion, interaction_baseline, interdependence_corpus
 from espalier.errors import EspalierError
 from espalier.interpreter import Moment
+from espalier.nets.transformer import TransformerShape
 from espalier.results import MOST_CHARACTERS, MOST_LINES, Described, Result
 from lstm_models import random_model
 from treebanks import random_bank
@@ -57,14 +60,10 @@ RESULTS = {
     "LocalOptimum": lambda: es.local_optimum(addition().program, inputs()),
     "Traces": lambda: es.record_traces(addition().program, inputs()),
     "Parts": lambda: es.decompose(random_model(), "the <b> sat", focus=[1]),
-    "PairMatrix": lambda: es.interaction_baseline(
-        random_model(), "the cat sat", method=es.Occlusion()
-    ),
+    "PairMatrix": lambda: interaction_baseline(random_model(), "the cat sat", method=Occlusion()),
     "Pairs": lambda: es.interdependence(random_model(), "the <b> sat on the mat"),
     "Dependence": lambda: es.interdependence(random_model(), "the cat sat", a=[0], b=[1]),
-    "PairBlock": lambda: next(
-        es.interdependence_corpus(random_model(), ["the cat sat", "the mat"])
-    ),
+    "PairBlock": lambda: next(interdependence_corpus(random_model(), ["the cat sat", "the mat"])),
     "Treebank": lambda: random_bank(np.random.default_rng(0)),
 }
 
@@ -143,7 +142,7 @@ def large_values():
     minimal = es.minimal(scan.program, [scan.encode("jump")])
     english = es.english_model()
     compiled = es.compile_program(addition().program)
-    corpus = es.scaffold_corpus(es.ScaffoldConfig(tokens=20_000, rules=20, scaffolds=4, copies=5))
+    corpus = es.scaffold_corpus(ScaffoldConfig(tokens=20_000, rules=20, scaffolds=4, copies=5))
     banked = random_bank(np.random.default_rng(0), 2000)
     return [
         scan, scan.program, scan.program.rules, scan.program.rules[0], trace, trace.moments[1],
@@ -151,7 +150,7 @@ def large_values():
         minimal.dropped, compiled, compiled.layout, english, english.vocabulary,
         es.interdependence(english, ["the"] * 80), es.decompose(english, ["the"] * 80, focus=[3]),
         banked, banked[0], banked.words, corpus, corpus.config, corpus.in_domain,
-        es.parity_set(es.ParityConfig()), es.ParityConfig(), es.TransformerShape(8, 2),
+        parity_set(ParityConfig()), ParityConfig(), TransformerShape(8, 2),
         data.ScanSplit("grammar", (), tuple(data.generate_examples())),
         data.TextCorpus("t", tuple(map(str, range(10**5))), *[corpus.train] * 3, {"valid": 1}),
     ]  # fmt: skip

@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given, settings
 
 import espalier as es
+from espalier.data import Treebank
 from espalier.errors import ModelError
+from espalier.nets.lstm import Vocabulary
 from espalier.syntax import table as writing
+from espalier.syntax import write_pairs
 from espalier.syntax.reading import describe_words
 from espalier.syntax.scores import pair_scores
 from espalier.syntax.surprisal import surprisals
@@ -17,7 +20,7 @@ COUNTS = (5, 4, 3, 2, 9)
 
 
 def model(counts=COUNTS):
-    words = es.Vocabulary(KNOWN, counts)
+    words = Vocabulary(KNOWN, counts)
     return es.language_model(vocabulary_size=5, hidden=4, seed=1, words=words).double()
 
 
@@ -47,7 +50,7 @@ def test_rows_written_in_stretches_are_the_rows_written_at_once(bank, tmp_path_f
             patch.setattr(writing, "PAIRS_AT_ONCE", size)
             told = []
             file = folder / f"{size}.parquet"
-            rows = es.write_pairs(lm, bank, file, report=told.append)
+            rows = write_pairs(lm, bank, file, report=told.append)
         assert rows == bank.pairs == told[-1]
         tables.append(pd.read_parquet(file))
     pd.testing.assert_frame_equal(
@@ -77,15 +80,15 @@ def check_rows(rows, lm, bank):
 
 
 def test_a_file_is_row_groups_and_frequencies_may_be_unknown(tmp_path, monkeypatch):
-    bank = es.Treebank.of([es.Treebank.of([sentence()], "x")[0] for _ in range(6)], "same")
+    bank = Treebank.of([Treebank.of([sentence()], "x")[0] for _ in range(6)], "same")
     monkeypatch.setattr(writing, "PAIRS_AT_ONCE", 6)
-    es.write_pairs(model(None), bank, tmp_path / "p.parquet")
+    write_pairs(model(None), bank, tmp_path / "p.parquet")
     held = parquet.ParquetFile(tmp_path / "p.parquet")
     assert held.num_row_groups == 3
     assert held.metadata.num_rows == 18
     frame = held.read().to_pandas()
     assert frame["left_frequency"].isna().all()
-    es.write_pairs(model(None), bank, tmp_path / "p.parquet", counts={"a": 7})
+    write_pairs(model(None), bank, tmp_path / "p.parquet", counts={"a": 7})
     again = pd.read_parquet(tmp_path / "p.parquet")
     assert set(again["left_frequency"]) == {0, 7}
     assert list(tmp_path.iterdir()) == [tmp_path / "p.parquet"]
@@ -100,12 +103,12 @@ def sentence():
 
 
 def test_models_without_words_or_counts_are_refused(tmp_path):
-    bank = es.Treebank.of([sentence()], "one")
+    bank = Treebank.of([sentence()], "one")
     bare = es.language_model(vocabulary_size=5, hidden=4)
     with pytest.raises(ModelError, match="saved without its words"):
         pair_scores(bare, bank)
     with pytest.raises(ModelError, match="without the counts of its words"):
         describe_words(model(None), bank)
     with pytest.raises(ModelError, match="saved without its words"):
-        es.write_pairs(bare, bank, tmp_path / "p.parquet")
+        write_pairs(bare, bank, tmp_path / "p.parquet")
     assert not list(tmp_path.iterdir())

@@ -7,11 +7,13 @@ import pytest
 import torch
 
 import espalier as es
+from espalier.data import ParityConfig, ScaffoldConfig
 from espalier.learnability import supervision
+from espalier.learnability.supervision import ReadableSettings, TraceSettings
 from espalier.nets.lstm import read_tensors
 from espalier.nets.transformer.model import TransformerShape
 from espalier.runs import Interrupted, RunFolder
-from espalier.training import KINDS, SYMBOLS, StepRecipe, open_run
+from espalier.training import KINDS, SYMBOLS, Network, Recipe, StepRecipe, open_run
 from small_disk import small_disk
 
 ENTRY = es.zoo.load("parity-sequential-relative")
@@ -21,14 +23,14 @@ SIZES = {"width": 16, "hidden": 16, "heads": 2, "head_width": 8}
 ROOM = 1_500  # bytes: a manifest fits, weights do not
 
 
-TRACES = es.TraceRun(ENTRY.program, INPUTS, es.TraceSettings(2, 16, recipe=RECIPE), seeds=2)
+TRACES = es.TraceRun(ENTRY.program, INPUTS, TraceSettings(2, 16, recipe=RECIPE), seeds=2)
 READABLE = es.ReadableRun(
-    ENTRY.program, INPUTS, es.ReadableSettings(**SIZES, recipe=RECIPE), seeds=(3, 1)
+    ENTRY.program, INPUTS, ReadableSettings(**SIZES, recipe=RECIPE), seeds=(3, 1)
 )
 PARITY = es.ParityRun(
     TransformerShape(3, 2, **SIZES, layers=2),
-    train=es.ParityConfig(4, 5),
-    test=es.ParityConfig(8, 4, 1),
+    train=ParityConfig(4, 5),
+    test=ParityConfig(8, 4, 1),
     recipe=RECIPE,
     seeds=2,
 )
@@ -40,9 +42,9 @@ SCAN = es.ScanRun(
     tests=9,
 )
 SCAFFOLD = es.ScaffoldRun(
-    es.ScaffoldConfig(tokens=720, vocabulary=20, rules=20, scaffolds=5, copies=4, tests=5),
-    es.Network(hidden=6, dropout=0.2),
-    es.Recipe(epochs=3, batch=6, window=30),
+    ScaffoldConfig(tokens=720, vocabulary=20, rules=20, scaffolds=5, copies=4, tests=5),
+    Network(hidden=6, dropout=0.2),
+    Recipe(epochs=3, batch=6, window=30),
 )
 EVERY = [TRACES, READABLE, PARITY, SCAN, SCAFFOLD]
 

@@ -5,6 +5,7 @@ import random
 
 import espalier as es
 from espalier import zoo
+from espalier.language import Program
 from minimal import minimal_version
 
 ENTRY = zoo.load("addition")
@@ -23,7 +24,7 @@ def total(text: str) -> str:
     return str(int(first) + int(second))
 
 
-def check(program: es.Program, texts: list[str]) -> None:
+def check(program: Program, texts: list[str]) -> None:
     batch = [ENTRY.encode(text) for text in texts]
     runs = es.interpret_many(program, batch)
     assert [ENTRY.decode(run.outputs) for run in runs] == [total(text) for text in texts]

@@ -23,7 +23,7 @@ from espalier.files import atomic_path
 from espalier.interpreter.batch import Column, Ints, State
 from espalier.interpreter.trace import Sublayer
 from espalier.language import Program
-from espalier.language.records import program_hash
+from espalier.language.records import from_record, program_hash, to_record
 from espalier.learnability.assignments import Distinct, Layer, exact_sizes, run_layers, training_set
 from espalier.learnability.trace_tables import SIDES, SUBLAYERS, Side, TraceTables, columns_of
 from espalier.results import Result
@@ -120,6 +120,7 @@ def record_traces(
         raise FileError(f"traces are written as Parquet; give {path} the suffix .parquet")
     sequences, max_layers = training_set(program, inputs, max_layers)
     described = {
+        "program": to_record(program),
         "program_sha256": program_hash(program),
         "distinct": distinct,
         "inputs": len(sequences),
@@ -142,8 +143,8 @@ def record_traces(
     return Traces(program, _join(found, tables.schema), rows, distinct)
 
 
-def read_traces(path: str | os.PathLike[str], program: Program) -> Traces:
-    """The traces in a file that `record_traces` wrote of this very program."""
+def read_traces(path: str | os.PathLike[str], program: Program | None = None) -> Traces:
+    """The traces in a file that `record_traces` wrote; of this very program, if one is given."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -158,11 +159,21 @@ def read_traces(path: str | os.PathLike[str], program: Program) -> Traces:
         raise FileError(f"{file} is not a Parquet file: {error}") from None
     except (KeyError, TypeError, ValueError):
         raise FileError(f"{file} holds no traces; record_traces writes them") from None
-    if described.get("program_sha256") != program_hash(program):
+    if program is None:
+        program = _recorded_program(file, described)
+    elif described.get("program_sha256") != program_hash(program):
         raise FileError(
             f"the traces in {file} are of another program; record them again from this one"
         )
     return Traces(program, file, rows, distinct)
+
+
+def _recorded_program(file: Path, described: dict[str, Any]) -> Program:
+    """The program whose traces these are, as it was written with them."""
+    try:
+        return from_record(described["program"])
+    except (KeyError, ProgramError) as error:
+        raise FileError(f"{file} does not hold the program that it is of: {error}") from error
 
 
 class _Recorder:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import espalier as es
+from espalier.compiler import CompiledModel
 from espalier.language import Rule, program_spec, var
 from espalier.nets.compiled import feedforward, lookup
 from espalier.nets.compiled.feedforward import FeedForward
@@ -22,7 +23,7 @@ def _always_look_up(monkeypatch) -> None:
     monkeypatch.setattr(feedforward, "LITTLE", 0)
 
 
-def both(program, dtype=torch.float32) -> tuple[FeedForward, FeedForward, es.CompiledModel]:
+def both(program, dtype=torch.float32) -> tuple[FeedForward, FeedForward, CompiledModel]:
     model = es.compile_program(program, dtype=dtype)
     weights = model.weights.feedforward
     return FeedForward(weights, model.layout.groups), FeedForward(weights), model

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import espalier as es
+from espalier.nets.lstm import Vocabulary, load_language_model, save_language_model
 from espalier.nets.lstm.files import ENGLISH, read_tensors
 
 
@@ -29,14 +30,14 @@ def test_it_has_learnt_english():
 
 
 def test_what_is_saved_in_half_precision_is_read_in_single(tmp_path):
-    words = es.Vocabulary(("a", "<unk>"), (3, 4))
+    words = Vocabulary(("a", "<unk>"), (3, 4))
     model = es.language_model(vocabulary_size=2, hidden=3, words=words, tied=True)
-    es.save_language_model(model, tmp_path / "half.safetensors", dtype=torch.float16)
-    again = es.load_language_model(tmp_path / "half.safetensors")
+    save_language_model(model, tmp_path / "half.safetensors", dtype=torch.float16)
+    again = load_language_model(tmp_path / "half.safetensors")
     assert again.vocabulary == words
     for name, weights in model.named_parameters():
         found = again.get_parameter(name)
         assert found.dtype == torch.float32
         torch.testing.assert_close(found, weights, rtol=1e-3, atol=1e-4)
     with pytest.raises(es.ModelError, match="2 words have 1 counts"):
-        es.Vocabulary(("a", "b"), (1,))
+        Vocabulary(("a", "b"), (1,))
