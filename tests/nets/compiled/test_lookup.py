@@ -49,7 +49,7 @@ def assert_same(case: Case, seed: int) -> None:
 
 @pytest.mark.parametrize("merged", [False, True])
 @given(case=cases(), seed=st.integers(0, 99))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_on_random_programs(merged: bool, case: Case, seed: int) -> None:
     program = case.program.merged() if merged else case.program
     assert_same(Case(program, case.batch, case.max_layers), seed)

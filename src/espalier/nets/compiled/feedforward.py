@@ -17,7 +17,7 @@ from espalier.shapes import Residual
 # that an accelerator is not kept waiting.
 BLOCK, BLOCK_ON_DEVICE = 1 << 20, 1 << 26
 # Below this many products, computing all units is faster than looking up those that are on.
-LITTLE = 1 << 17
+LITTLE, LITTLE_ON_DEVICE = 1 << 21, 1 << 28
 
 
 class FeedForward(nn.Module):
@@ -41,7 +41,8 @@ class FeedForward(nn.Module):
     def add_(self, z: Residual) -> Residual:
         """The same, in place."""
         flat = z.view(-1, z.shape[-1])
-        if self.lookup is None or len(flat) * self.units.entries < LITTLE:
+        little = LITTLE if z.device.type == "cpu" else LITTLE_ON_DEVICE
+        if self.lookup is None or len(flat) * self.units.entries < little:
             self._compute(flat)
         else:
             self._look_up(flat, self.lookup)
