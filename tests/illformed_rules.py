@@ -67,7 +67,11 @@ def _many(size: int, count: int) -> Callable[[Blueprint], object]:
     def build(b: Blueprint) -> object:
         more = {f"m{number}": var(size) for number in range(count)}
         everything = {**_bare(b), "variables": {**b["variables"], **more, "huge": var(5000)}}
-        return program_spec(**everything, ffn_fn=lambda z: [z[name] for name in (*more, "huge")])
+
+        def step(z) -> None:
+            z["flag"] = sum(z[name] for name in ("huge", *more)) % 2
+
+        return program_spec(**everything, ffn_fn=step)
 
     return build
 
