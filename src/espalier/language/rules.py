@@ -51,8 +51,9 @@ class Rule:
 
     def __init__(self, antecedent: Antecedent, output: str, old: Value, new: Value | None) -> None:
         if isinstance(antecedent, Mapping):
-            antecedent = antecedent.items()
-        atoms = tuple([_as_atom(item) for item in as_items(antecedent, "an antecedent")])
+            atoms = tuple([Atom(name, (value,)) for name, value in antecedent.items()])
+        else:
+            atoms = tuple([_as_atom(item) for item in as_items(antecedent, "an antecedent")])
         if output not in [atom.variable for atom in atoms]:
             atoms = (*atoms, Atom(output, (old,)))
         _fill(self, atoms, output, old, new)
