@@ -19,8 +19,8 @@ import types
 from collections.abc import Callable
 from typing import cast
 
-from espalier.language.slices.bytecode import HANDLERS
 from espalier.language.slices.calls import call
+from espalier.language.slices.flow import HANDLERS
 from espalier.language.slices.machine import (
     SUBJECT,
     Frame,
