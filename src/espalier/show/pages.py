@@ -64,7 +64,9 @@ def table(head: Sequence[str], rows: Iterable[str], *, caption: str = "", kind: 
 
 
 def frame_table(frame: pandas.DataFrame, most: int = MOST_ROWS) -> str:
-    """The first rows of a data frame."""
+    """The first rows of a data frame; nothing if there are none."""
+    if frame.empty:
+        return ""
     shown = [[_cell(value) for value in line] for line in frame.head(most).itertuples(index=False)]
     left = len(frame) - len(shown)
     note = f"<p>… and {count(left, 'more row')}; to_frame() has all.</p>" if left else ""

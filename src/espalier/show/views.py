@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from espalier.learnability import MinimalProgram
+
 T = TypeVar("T", bound=Result)
 Draw = Callable[[Any, "Axes | None"], "Figure"]
 
@@ -55,9 +57,9 @@ def _language() -> None:
     from espalier.show.trace_page import program_fragment
 
     register(Run, _with_table(run_text))
-    register(Runs, _with_table(runs_text, _drawn_by("draw_runs")))
+    register(Runs, _with_table(runs_text, _drawn_by("draw_runs"), lines=1))
     register(Generation, _with_table(generation_text))
-    register(Program, _with(program_text, program_fragment))
+    register(Program, _with(program_text, program_fragment, lines=1))
 
 
 def _zoo() -> None:
@@ -65,7 +67,7 @@ def _zoo() -> None:
     from espalier.show.trace_page import program_fragment
     from espalier.zoo import Entry
 
-    register(Entry, _with(entry_text, lambda entry: program_fragment(entry.program)))
+    register(Entry, _with(entry_text, lambda entry: program_fragment(entry.program), lines=2))
 
 
 def _programs() -> None:
@@ -79,12 +81,19 @@ def _programs() -> None:
 def _learnability() -> None:
     from espalier.learnability import Dropped, LocalOptimum, MinimalProgram, Traces
     from espalier.show import learnability as texts
-    from espalier.show.trace_page import program_fragment
 
     register(Dropped, _with_table(texts.dropped_text))
-    register(MinimalProgram, _with(texts.minimal_text, program_fragment))
+    register(MinimalProgram, _with(texts.minimal_text, _minimal_tables, lines=1))
     register(LocalOptimum, _with_table(texts.optimum_text, _drawn_by("draw_optimum")))
     register(Traces, _with_table(texts.traces_text))
+
+
+def _minimal_tables(program: MinimalProgram) -> str:
+    from espalier.show.pages import frame_table
+    from espalier.show.trace_page import program_fragment
+
+    dropped = f"<pre>{escape(str(program.dropped))}</pre>{frame_table(program.dropped.to_frame())}"
+    return program_fragment(program) + dropped
 
 
 def _data() -> None:
@@ -140,22 +149,28 @@ def _drawn_by(name: str) -> Draw:
     return draw
 
 
-def _with_table(text: Callable[[T], str], figure: Draw | None = None) -> View[T]:
-    """The text of a result above its table."""
+def _with_table(
+    text: Callable[[T], str], figure: Draw | None = None, *, lines: int | None = None
+) -> View[T]:
+    """The first lines of a result's text, or all, above its table."""
     from espalier.show.pages import frame_table
 
-    return _with(text, lambda result: frame_table(result.to_frame()), figure)
+    return _with(text, lambda result: frame_table(result.to_frame()), figure, lines=lines)
 
 
 def _with(
-    text: Callable[[T], str], tables: Callable[[T], str], figure: Draw | None = None
+    text: Callable[[T], str],
+    tables: Callable[[T], str],
+    figure: Draw | None = None,
+    *,
+    lines: int | None = None,
 ) -> View[T]:
-    """The text of a result above some tables."""
+    """The first lines of a result's text, or all, above some tables."""
     from espalier.show.pages import page, style
 
     def body(result: T) -> str:
-        said = f"<pre>{escape(text(result))}</pre>"
-        return f'<div class="espalier-table">{said}{tables(result)}</div>'
+        said = escape("\n".join(text(result).splitlines()[:lines]))
+        return f'<div class="espalier-table"><pre>{said}</pre>{tables(result)}</div>'
 
     def whole(result: T) -> str:
         return page(text(result).splitlines()[0], body(result), styles=["table.css"])
