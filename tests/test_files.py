@@ -141,3 +141,10 @@ def test_the_remedy_fits_what_the_system_said(tmp_path, code, said):
 def test_a_name_that_is_too_long_is_refused(tmp_path):
     with pytest.raises(FileError, match="shorter name"):
         write_text(tmp_path / ("x" * 400), "text")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder that nobody may write")
+@pytest.mark.parametrize("folder", ["/proc", "/sys"])
+def test_a_folder_that_cannot_be_written_is_refused(folder):
+    with pytest.raises(FileError, match=rf"cannot write {folder}/note: .*choose"):
+        write_text(f"{folder}/note", "text")

@@ -41,7 +41,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             raise FileError(f"cannot write {target}: the folder {target.parent} does not exist")
         if target.is_dir():
             raise FileError(f"cannot write {target}: it is a folder; give the name of a file")
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        except OSError as error:  # whatever it is, nothing can be written there
+            raise _refusal(target, error) from error
         os.close(handle)
         temporary = Path(name)
         try:
@@ -62,14 +65,20 @@ def onto_disk(path: Path) -> Iterator[None]:
     except EspalierError:
         raise
     except _failures() as error:
-        code = error.errno if isinstance(error, OSError) else errno.ENOSPC
-        if code not in _REMEDIES:
+        if isinstance(error, OSError) and error.errno not in _REMEDIES:
             raise
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise FileError(
-            f"cannot write {path}: {reason}; nothing was left half-written: {_REMEDIES[code]}, "
-            f"and do the same again"
-        ) from error
+        raise _refusal(path, error) from error
+
+
+def _refusal(path: Path, error: Exception) -> FileError:
+    """What to say of a failed write: the system's reason, and what to do about it."""
+    code = error.errno if isinstance(error, OSError) else errno.ENOSPC
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    remedy = _REMEDIES.get(code or 0, "choose another place")
+    return FileError(
+        f"cannot write {path}: {reason}; nothing was left half-written: {remedy}, and do the same "
+        f"again"
+    )
 
 
 def _failures() -> tuple[type[Exception], ...]:

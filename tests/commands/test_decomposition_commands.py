@@ -7,7 +7,7 @@ from cyclopts import App
 
 import espalier as es
 from espalier.commands.decomposition import register
-from espalier.errors import ConfigError, DataError, FileError
+from espalier.errors import DataError, FileError
 from espalier.nets.lstm import load_language_model, save_language_model
 from lstm_models import random_model
 
@@ -74,8 +74,8 @@ def test_refusals_reach_the_shell(app, model, tmp_path):
         app("interdependence", "-m", str(model), "the cat", "--a", "0")
     with pytest.raises(DataError, match="sentence is empty"):
         app("interdependence", "-m", str(model))
-    with pytest.raises(ConfigError, match="two sets have one number"):
-        app("interdependence", "-m", str(model), "the cat", "--a", "0", "--b", "1", "-o", "x.png")
+    with pytest.raises(FileError, match=r"cannot save a Dependence as '\.doc'"):
+        app("interdependence", "-m", str(model), "the cat", "--a", "0", "--b", "1", "-o", "x.doc")
     with pytest.raises(DataError, match="outside the sentence"):
         app("decompose", "-m", str(model), "the cat", "--focus", "7")
 

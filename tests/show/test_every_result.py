@@ -10,7 +10,16 @@ import pytest
 from matplotlib.figure import Figure
 
 import espalier as es
-from espalier import data, decomposition, interpreter, language, learnability, programs, zoo
+from espalier import (
+    data,
+    decomposition,
+    interpreter,
+    language,
+    learnability,
+    programs,
+    training,
+    zoo,
+)
 from espalier.data import ParityConfig, ScaffoldConfig, parity_set
 from espalier.decomposition import Occlusion, interaction_baseline, interdependence_corpus
 from espalier.errors import EspalierError
@@ -44,6 +53,13 @@ def scratchpad():
     return es.generate(entry.program, entry.encode("1101"), max_tokens=6)
 
 
+def trained():
+    shape = TransformerShape(3, 2, width=8, hidden=8, heads=2, head_width=4, layers=1)
+    recipe = training.StepRecipe(4, 8, 1e-2, measures=2, precision="float32")
+    bits = ParityConfig(3, 4), ParityConfig(6, 4, seed=1)
+    return es.train(training.ParityRun(shape, *bits, recipe), seeds=2, device="cpu")
+
+
 RESULTS = {
     "Trace": lambda: es.interpret(addition().program, inputs()[1]),
     "Run": lambda: es.interpret_many(addition().program, inputs())[0],
@@ -64,6 +80,7 @@ RESULTS = {
     "Pairs": lambda: es.interdependence(random_model(), "the <b> sat on the mat"),
     "Dependence": lambda: es.interdependence(random_model(), "the cat sat", a=[0], b=[1]),
     "PairBlock": lambda: next(interdependence_corpus(random_model(), ["the cat sat", "the mat"])),
+    "TrainedRun": trained,
     "Treebank": lambda: random_bank(np.random.default_rng(0)),
 }
 
@@ -75,7 +92,7 @@ def result(name: str) -> Result:
 
 def test_no_kind_of_result_is_missing():
     """Every subclass of Result in the faces of the rooms below is in the table above."""
-    rooms = (data, decomposition, interpreter, language, learnability, programs, zoo)
+    rooms = (data, decomposition, interpreter, language, learnability, programs, training, zoo)
     kinds = {kind for room in rooms for kind in vars(room).values() if inspect.isclass(kind)}
     known = {kind.__name__ for kind in kinds if issubclass(kind, Result)}
     assert known == set(RESULTS)

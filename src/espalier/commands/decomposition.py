@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from espalier.commands.show import console
-from espalier.errors import ConfigError
 
 if TYPE_CHECKING:
-    from espalier.data.treebank import Parsed
-    from espalier.decomposition import Pairs, Parts
+    from espalier.data import Parsed
+    from espalier.decomposition import Parts
     from espalier.decomposition.allocations import Allocation
     from espalier.nets.lstm import LanguageModel
+    from espalier.results import Result
 
 Model = Annotated[
     Path | None,
@@ -115,10 +115,9 @@ def interdependence_command(
 
             console().print(coloured_pairs(pairs))
         return
-    if output is not None or html is not None:
-        raise ConfigError("--output is for every two words; two sets have one number, shown here")
     found = depend(loaded, tokens, a=a or [], b=b or [], at=at, space=space)
-    console().print(str(found), highlight=False, markup=False)
+    if not [path for path in (html, output) if _written(found, path)]:
+        console().print(str(found), highlight=False, markup=False)
 
 
 def _parsed(file: Path, words: list[str]) -> Parsed:
@@ -160,7 +159,7 @@ def _allocation(name: AllocationName) -> Allocation:
             return AsPrinted()
 
 
-def _written(result: Pairs | Parts, output: Path | None) -> bool:
+def _written(result: Result, output: Path | None) -> bool:
     if output is None:
         return False
     result.save(output)

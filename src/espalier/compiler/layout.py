@@ -24,10 +24,11 @@ from espalier.language import (
     Value,
     show_value,
 )
+from espalier.results import Described
 
 
-@dataclass(frozen=True)
-class Layout:
+@dataclass(frozen=True, repr=False)
+class Layout(Described):
     """Where every variable of a program lies in the residual stream and among the features."""
 
     program: Program

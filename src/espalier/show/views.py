@@ -103,6 +103,12 @@ def _data() -> None:
     register(Treebank, _with_table(treebank_text, _drawn_by("draw_treebank")))
 
 
+def _training() -> None:
+    from espalier.training import TrainedRun
+
+    register(TrainedRun, _with_table(TrainedRun.__str__, _drawn_by("draw_training")))
+
+
 def _results() -> None:
     """Of a type that has no view: its own text or its fields, its own figure, its table."""
 
@@ -133,6 +139,7 @@ _ROOMS = {
     "learnability": _learnability,
     "programs": _programs,
     "results": _results,
+    "training": _training,
     "zoo": _zoo,
 }
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from espalier.results import Described
 
-@dataclass(frozen=True)
-class Sparse:
+
+@dataclass(frozen=True, repr=False)
+class Sparse(Described):
     """A matrix given by its nonzero entries, sorted by row and then by column."""
 
     shape: tuple[int, int]
@@ -67,8 +69,8 @@ class Sparse:
         )
 
 
-@dataclass(frozen=True)
-class RelativeBias:
+@dataclass(frozen=True, repr=False)
+class RelativeBias(Described):
     """What is added to a logit for each j - i from `first` on; -inf outside the table."""
 
     first: int
@@ -81,8 +83,8 @@ class RelativeBias:
         return tuple(self.first + place for place in allowed)
 
 
-@dataclass(frozen=True)
-class MeanWeights:
+@dataclass(frozen=True, repr=False)
+class MeanWeights(Described):
     """How a numerical head divides what it has summed by its last value dimension, the count.
 
     With a `base` the sums are digits of one number, divided as such and rounded up at the end.
@@ -92,8 +94,8 @@ class MeanWeights:
     sums_wide: bool  # the sums need float64
 
 
-@dataclass(frozen=True)
-class HeadWeights:
+@dataclass(frozen=True, repr=False)
+class HeadWeights(Described):
     """One attention head. The sink is one more logit, whose value is the zero vector."""
 
     query: Sparse  # K x D
@@ -105,8 +107,8 @@ class HeadWeights:
     mean: MeanWeights | None = None  # of a head that averages numbers exactly
 
 
-@dataclass(frozen=True)
-class ExpansionWeights:
+@dataclass(frozen=True, repr=False)
+class ExpansionWeights(Described):
     """Layers of clipped ReLU that turn numbers, sets and averages into one-hot features.
 
     The one in the middle is there where the parts of numbers are compared one after another.
@@ -120,8 +122,8 @@ class ExpansionWeights:
     middle_bias: Tensor | None = None
 
 
-@dataclass(frozen=True)
-class FeedForwardWeights:
+@dataclass(frozen=True, repr=False)
+class FeedForwardWeights(Described):
     """Appendix B's MLP: z + W2 clip(W1 y + b1), y being z and then the expansion's features."""
 
     w1: Sparse  # R x (D + features)
@@ -130,15 +132,15 @@ class FeedForwardWeights:
     expansion: ExpansionWeights | None = None
 
 
-@dataclass(frozen=True)
-class HaltWeights:
+@dataclass(frozen=True, repr=False)
+class HaltWeights(Described):
     """A position is done when residual dimension `dimension` is above one half."""
 
     dimension: int
 
 
-@dataclass(frozen=True)
-class Weights:
+@dataclass(frozen=True, repr=False)
+class Weights(Described):
     """A Transformer with one shared layer: an encoder, or a decoder if it is causal."""
 
     token_embedding: Tensor  # V x D

@@ -2,7 +2,7 @@
 
 from espalier.show.figures.bands import Facets, draw_bands
 from espalier.show.figures.canvas import Look, svg
-from espalier.show.figures.learning import draw_learning
+from espalier.show.figures.learning import draw_learning, draw_training
 from espalier.show.figures.pairs import draw_pairs, draw_parts
 from espalier.show.figures.strata import (
     draw_distances,
@@ -41,6 +41,7 @@ __all__ = [
     "draw_runs",
     "draw_strata",
     "draw_trace",
+    "draw_training",
     "draw_treebank",
     "draw_verdicts",
     "draw_weights",

@@ -1,16 +1,22 @@
-"""How scaffold models learn: the close symbol's probability over training, in and out of domain."""
+"""How models learn: every measure of a run, and what scaffold models make of the close symbol."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from espalier.runs import averages, latest
 from espalier.show.figures.bands import Facets, draw_bands
+from espalier.show.figures.canvas import BLUE, Look, draw_line, place_on, whole
 
 if TYPE_CHECKING:
     import pandas
+
+    from espalier.training import TrainedRun
+
+ACROSS = 4  # panels in a row
 
 MEASURES = {
     "in_domain": "P(close)\nscaffolds of the training set",
@@ -38,3 +44,24 @@ def draw_learning(rows: pandas.DataFrame, *, ax: Axes | None = None) -> Figure:
         limits=(-0.02, 1.02),
     )
     return draw_bands(table, facets, ax=ax)
+
+
+def draw_training(run: TrainedRun, *, ax: Axes | None = None) -> Figure:
+    """A panel a measure; mean over the models trained, the band from the least to the most."""
+    rows, measures = run.to_frame(), list(averages(latest(run.rows)))
+    x = "epoch" if "epoch" in rows else "step"
+    across = max(1, min(ACROSS, len(measures)))
+    down = -(-len(measures) // across) or 1
+    figure = place_on(ax, (2.6 * across + 0.4, 2.3 * down + 0.4))
+    panels: Any = figure.subplots(down, across, sharex=True, squeeze=False).flat
+    for panel, measure in zip(panels, measures, strict=False):
+        table = rows.groupby(x, as_index=False)[measure].agg(["mean", "min", "max"])
+        table = table.rename(columns={"min": "low", "max": "high"})
+        draw_line(panel, table, x, Look(BLUE, "-", "o"), markevery=len(table) // 8 | 1)
+        panel.set_title(measure.replace("_", " "), fontsize=10)
+        panel.tick_params(labelsize=8)
+        panel.grid(alpha=0.25, lw=0.5)
+    for panel in list(panels)[len(measures) :]:
+        panel.set_axis_off()
+    figure.supxlabel(x, fontsize=10)
+    return whole(figure)
