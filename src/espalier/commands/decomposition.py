@@ -12,7 +12,6 @@ from espalier.commands.show import console
 if TYPE_CHECKING:
     from espalier.data import Parsed
     from espalier.decomposition import Parts
-    from espalier.decomposition.allocations import Allocation
     from espalier.nets.lstm import LanguageModel
     from espalier.results import Result
 
@@ -35,7 +34,7 @@ Output = Annotated[
 Places = Annotated[
     list[int] | None, Parameter(negative="", consume_multiple=True, help="Places of words, from 0.")
 ]
-AllocationName = Literal["papers", "murdoch", "as-printed"]
+AllocationName = Literal["papers", "murdoch", "as-printed", "generalised"]
 
 
 def register(app: App) -> None:
@@ -67,9 +66,7 @@ def decompose_command(
     from espalier.decomposition import decompose
 
     words, loaded = " ".join(sentence).split(), _load(model, member)
-    parts = decompose(
-        loaded, _tokens(loaded, words), focus=focus, allocation=_allocation(allocation)
-    )
+    parts = decompose(loaded, _tokens(loaded, words), focus=focus, allocation=allocation)
     if _written(parts, output):
         return
     console().print(str(parts), highlight=False, markup=False)
@@ -85,6 +82,7 @@ def interdependence_command(
     b: Places = None,
     at: int | None = None,
     space: Literal["hidden", "logits"] = "hidden",
+    allocation: AllocationName = "papers",
     parse: Annotated[
         Path | None, Parameter(help="CoNLL-U with the sentence; without words, its first one.")
     ] = None,
@@ -100,22 +98,25 @@ def interdependence_command(
         Read after this word; by default the last of both sets.
     space
         Compare hidden states, or logits as the earlier paper did.
+    allocation
+        Which products of parts count as relevant.
     """
     from espalier.decomposition import interdependence
-    from espalier.decomposition.dependence import depend
 
     words, loaded = " ".join(sentence).split(), _load(model, member)
     found_parse = None if parse is None else _parsed(parse, words)
     tokens = _tokens(loaded, words if found_parse is None else list(found_parse.words))
     if a is None and b is None and at is None:
-        pairs = interdependence(loaded, tokens, space=space)
+        pairs = interdependence(loaded, tokens, space=space, allocation=allocation)
         pairs = pairs if found_parse is None else pairs.beside(found_parse)
         if not [path for path in (html, output) if _written(pairs, path)]:
             from espalier.show import coloured_pairs
 
             console().print(coloured_pairs(pairs))
         return
-    found = depend(loaded, tokens, a=a or [], b=b or [], at=at, space=space)
+    found = interdependence(
+        loaded, tokens, a=a or [], b=b or [], at=at, space=space, allocation=allocation
+    )
     if not [path for path in (html, output) if _written(found, path)]:
         console().print(str(found), highlight=False, markup=False)
 
@@ -145,18 +146,6 @@ def _tokens(model: LanguageModel, words: list[str]) -> list[str] | list[int]:
     if model.vocabulary is None and words and all(word.isdecimal() for word in words):
         return [int(word) for word in words]
     return words
-
-
-def _allocation(name: AllocationName) -> Allocation:
-    from espalier.decomposition import AsPrinted, Murdoch, Papers
-
-    match name:
-        case "papers":
-            return Papers()
-        case "murdoch":
-            return Murdoch()
-        case "as-printed":
-            return AsPrinted()
 
 
 def _written(result: Result, output: Path | None) -> bool:

@@ -128,8 +128,8 @@ def _differentiate(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[
     found = [inputs.new_zeros(4, 0, model.shape.hidden)]
     for some in batches([count] * len(left), 4 * model.shape.hidden):
         rows, steps = torch.arange(len(some)), right[some]
-        words = inputs.expand(len(some), *inputs.shape)
-        u, v = torch.zeros(2, *words.shape, dtype=inputs.dtype, device=inputs.device)
+        words = inputs.repeat(len(some), 1, 1)
+        u, v = torch.zeros_like(words), torch.zeros_like(words)
         u[rows, left[some]], v[rows, right[some]] = inputs[left[some]], inputs[right[some]]
         found.append(torch.stack(second_order(model, words, u, v))[:, rows, steps])
     _, by_left, by_right, mixed = torch.cat(found, dim=1)
