@@ -6,7 +6,7 @@
 The corpus has the lengths of UD English-EWT (a tenth of its sentences, all with --whole) and random
 words; the weights are random.
 What a pair must cost is one product of H x 3H; the rate of PyTorch's is measured in the same run,
-by as many threads, on products of the same shape. (Seven eighths of it do: product.c.) The
+by as many threads, on products of the same shape. The
 definition is tests/lstm_reference.py: numpy, three decompositions a pair.
 """
 
