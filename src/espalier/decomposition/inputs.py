@@ -33,7 +33,8 @@ def check_model(model: object) -> LanguageModel:
     if not isinstance(model, LanguageModel):
         raise ModelError(
             f"a {type(model).__name__} cannot be decomposed: an LSTM language model is needed; "
-            f"espalier.nets.lstm.load_language_model makes one of a checkpoint, a module or a state dict"
+            f"espalier.nets.lstm.load_language_model makes one of a checkpoint, a module or a "
+            f"state dict"
         )
     dtype = model.encoder.weight.dtype
     if dtype not in (torch.float32, torch.float64):
