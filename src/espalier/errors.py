@@ -6,7 +6,7 @@ Everything that espalier refuses on purpose is an `EspalierError`; anything else
 from __future__ import annotations
 
 import difflib
-import math
+import sys
 from collections.abc import Iterable
 
 
@@ -57,7 +57,7 @@ def check_whole(
 
 def is_number(value: object) -> bool:
     """Whether something is a finite number."""
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

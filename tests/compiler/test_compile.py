@@ -200,7 +200,8 @@ def test_a_mean_between_buckets_stays_exact_and_is_cleared_exactly_for_hundreds_
     tokens, lengths = torch.tensor([[1, 0, 1]]), torch.tensor([3])
     z, valid = model.encoder.embed(tokens), torch.ones(1, 3, dtype=torch.bool)
     for _ in range(300):
-        z = model.encoder.feedforward(model.encoder.attention(z, valid))
+        z = z + model.encoder.attention(z, valid)
+        z = z + model.encoder.mlp(z)
         assert (z[..., model.layout.dimension("mean")] == 0).all()
     assert lengths.item() == 3
 
@@ -267,8 +268,9 @@ def test_an_almost_unanimous_average_is_not_mistaken_for_a_value() -> None:
         nearly, fully = [1] * (length - 1) + [0], [1] * length
         assert es.verify(program, [nearly, fully], model=model, max_layers=3).ok
         everywhere = torch.ones(1, length, dtype=torch.bool)
-        z = model.encoder.attention(model.encoder.embed(torch.tensor([nearly])), everywhere)
-        features = model.encoder.feedforward.expansion(z[0])
+        z = model.encoder.embed(torch.tensor([nearly]))
+        z = z + model.encoder.attention(z, everywhere)
+        features = model.encoder.mlp.expansion(z[0])
         assert not features.any()
 
 

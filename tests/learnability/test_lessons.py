@@ -36,12 +36,13 @@ def test_they_are_what_the_network_goes_through(case: Case) -> None:
         es.interpret_many(program, case.batch, max_layers=case.max_layers),
         strict=True,
     ):
-        z = model.encoder.embed(torch.tensor([tokens]))
+        encoder = model.fast_encoder()
+        z = encoder.embed(torch.tensor([tokens]))
         valid = torch.ones(1, len(tokens), dtype=torch.bool)
         for layer in range(run.layers):
-            resting, attended = model.encoder.resting(z, layer), model.encoder.attention(z, valid)
+            resting, attended = encoder.resting(z, layer), encoder.attention(z, valid)
             awake = valid[0] if resting is None else ~resting[0]
-            z = model.encoder.update_awake(resting, z, attended.clone())
+            z = encoder.update_awake(resting, z, attended.clone())
             given_ |= rows(attended[0, awake])
             made |= rows(torch.cat([attended[0, awake], z[0, awake]], 1))
     width = model.layout.width

@@ -26,6 +26,15 @@ def test_agreement_is_reported_with_its_size() -> None:
     assert found.to_frame().empty
 
 
+def test_edited_weights_are_said_to_be_so() -> None:
+    model = es.compile_program(ENTRY.program)
+    assert "edited" not in str(es.verify(ENTRY.program, BATCH, model=model))
+    model.encoder.token_embedding.weight.data[1] += 1e-6
+    found = es.verify(ENTRY.program, BATCH, model=model)
+    assert found.ok
+    assert "edited since they were compiled" in str(found)
+
+
 def test_a_wrong_embedding_is_located() -> None:
     table = es.compile_program(ENTRY.program).weights.token_embedding.clone()
     table[1] = table[0]  # a one is embedded as a zero

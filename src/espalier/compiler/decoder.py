@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from espalier.compiler.model import CompiledModel, pad
+from espalier.errors import ModelError
 from espalier.language import Written
 from espalier.nets.compiled import CachedDecoder
 
@@ -18,7 +19,14 @@ class WeightsDecoder:
 
     def __init__(self, model: CompiledModel, rows: int, *, max_layers: int | None = None) -> None:
         self._device = model.device
-        self._decoder = CachedDecoder(model.encoder, rows, max_layers=max_layers)
+        encoder = model.fast_encoder()
+        if encoder is None:
+            raise ModelError(
+                "a hook listens to a module of this model, or one was replaced, and generation "
+                "goes on from what it kept without calling modules: remove the hooks, or call the "
+                "model on the whole text"
+            )
+        self._decoder = CachedDecoder(encoder, rows, max_layers=max_layers)
 
     @torch.inference_mode()
     def extend(self, tokens: Sequence[Sequence[int]]) -> list[Written]:

@@ -35,7 +35,7 @@ def project(layout: Layout, name: str, sharpness: float, dtype: torch.dtype) -> 
     bias = None
     if head.relative_positions is not None:
         bias = _relative_bias(head.relative_positions)
-    return HeadWeights(query, key, value, output, sharpness / 2, bias, _mean(layout, name))
+    return HeadWeights(query, key, value, output, sharpness / 2, bias, mean_of(layout, name))
 
 
 def _match(
@@ -83,7 +83,8 @@ def _carry_number(layout: Layout, name: str, dtype: torch.dtype) -> tuple[Sparse
     )
 
 
-def _mean(layout: Layout, name: str) -> MeanWeights | None:
+def mean_of(layout: Layout, name: str) -> MeanWeights | None:
+    """How a numerical head divides; None for others."""
     if name not in layout.flags:
         return None
     form = layout.formats[name]

@@ -10,21 +10,47 @@ from torch import Tensor, nn
 
 from espalier.compiler.feedforward import unit_labels
 from espalier.compiler.layout import Layout
-from espalier.errors import CompileError
+from espalier.errors import CompileError, ProgramError
 from espalier.language import Program, Run, Runs
 from espalier.language.batches import chunks
 from espalier.language.program import check_batch, check_layers
-from espalier.nets.compiled import Finished, UniversalEncoder, Weights
+from espalier.nets.compiled import (
+    MLP,
+    CompiledEncoder,
+    Finished,
+    FixedDepth,
+    UniversalEncoder,
+    Weights,
+    digest_of,
+)
 from espalier.shapes import Lengths, Logits, Tokens
 
 
 class CompiledModel(nn.Module):
-    """The Transformer of a program, made by `compile_program` or `load_compiled`."""
+    """The Transformer of a program, made by `compile_program` or `load_compiled`.
+
+    Its parameters are the weights, and those of a matrix are its entries. They require gradients,
+    as those of any module do; `run` and `run_many` compute none. Calling the model calls every
+    sub-layer once a layer: `encoder.attention`, `encoder.attention.<head>`, `encoder.mlp`. So do
+    `run` and `run_many` where a hook listens; where none does, they run the same weights faster.
+    """
 
     def __init__(self, layout: Layout, weights: Weights) -> None:
         super().__init__()
-        self.layout, self.weights = layout, weights
-        self.encoder = UniversalEncoder(weights, groups=layout.groups)
+        self.layout = layout
+        self.encoder = CompiledEncoder(weights, layout.program.heads)
+        self.compiled_digest, self.compiled_dtype = digest_of(self.weights), self.dtype
+        self._prepared: tuple[Tensor, UniversalEncoder] | None = None
+
+    @property
+    def weights(self) -> Weights:
+        """The weights as they are now, as plain data; it shares the parameters' memory."""
+        return self.encoder.weights
+
+    @property
+    def is_as_compiled(self) -> bool:
+        """Whether the weights still are, in value and type, what the program compiled to."""
+        return self.encoder.is_own and digest_of(self.weights) == self.compiled_digest
 
     @property
     def program(self) -> Program:
@@ -34,12 +60,12 @@ class CompiledModel(nn.Module):
     @property
     def dtype(self) -> torch.dtype:
         """The type of the residual stream."""
-        return self.encoder.token_embedding.dtype
+        return self.encoder.token_embedding.weight.dtype
 
     @property
     def device(self) -> torch.device:
         """Where the model runs."""
-        return self.encoder.token_embedding.device
+        return self.encoder.token_embedding.weight.device
 
     @property
     def labels(self) -> list[str]:
@@ -60,6 +86,27 @@ class CompiledModel(nn.Module):
         finished: Finished = self.encoder(tokens, lengths, max_layers=max_layers)
         return finished.logits
 
+    def fixed_depth(self, layers: int) -> FixedDepth:
+        """This model with `max_layers=layers` as a module without branches on what it computes.
+
+        It takes tokens and lengths, shares the model's parameters, and can be given to
+        `torch.export` and `torch.vmap`.
+        """
+        if type(layers) is not int or layers < 0:
+            raise ProgramError(f"layers is {layers!r}; a whole number from 0 on is expected")
+        return FixedDepth(self.encoder, layers)
+
+    def fast_encoder(self) -> UniversalEncoder | None:
+        """What `run` uses; None where modules have hooks or were replaced and must be called."""
+        numbers = self.encoder.numbers()
+        if numbers is None:
+            return None
+        # Compared by value: an edit through `.data` or NumPy leaves no other mark.
+        if self._prepared is None or not torch.equal(numbers, self._prepared[0]):
+            with torch.inference_mode(False):
+                self._prepared = numbers, self.encoder.fast(self.layout.groups)
+        return self._prepared[1]
+
     def run(self, tokens: Iterable[object], *, max_layers: int | None = None) -> Run:
         """Outputs and number of layers for one sequence: the interpreter's."""
         layers = check_layers(self.program, max_layers)
@@ -79,7 +126,8 @@ class CompiledModel(nn.Module):
         self, sequences: Sequence[Sequence[int]], numbers: list[int], max_layers: int | None
     ) -> dict[int, Run]:
         tokens, lengths = pad([sequences[n] for n in numbers], self.device)
-        finished: Finished = self.encoder(tokens, lengths, max_layers=max_layers)
+        encoder = self.fast_encoder() or self.encoder
+        finished: Finished = encoder(tokens, lengths, max_layers=max_layers)
         outputs = finished.logits.argmax(-1).tolist()
         layers, halted = finished.layers.tolist(), finished.halted.tolist()
         return {
@@ -101,8 +149,13 @@ class CompiledModel(nn.Module):
                 f"this model was compiled for {self.dtype}; for {asked} compile the program again "
                 f"with dtype={asked}"
             )
-        super()._apply(fn, recurse)
+        self._prepared = None
+        super()._apply(lambda tensor: _not_narrower(fn(tensor), tensor), recurse)
         return self
+
+    def __getstate__(self) -> dict[str, object]:
+        """Everything but what is made from it."""
+        return vars(self) | {"_prepared": None}
 
     def __repr__(self) -> str:
         program = self.program
@@ -110,11 +163,18 @@ class CompiledModel(nn.Module):
         return (
             f"{type(self).__name__}({len(program.heads)} heads, residual width "
             f"{self.layout.width}, {self._mlp_width()}, positions: {longest}, {self.dtype}, "
-            f"{self.device})"
+            f"{self.device}{'' if self.is_as_compiled else ', edited since compiled'})"
         )
 
     def _mlp_width(self) -> str:
-        return f"MLP width {len(self.weights.feedforward.b1)}"
+        mlp = self.encoder.mlp
+        return f"MLP width {mlp.first.shape[0]}" if isinstance(mlp, MLP) else f"MLP {mlp}"
+
+
+def _not_narrower(found: Tensor, tensor: Tensor) -> Tensor:
+    """`found`, or `tensor` beside it where that is wider: a threshold in a narrow model."""
+    is_narrower = found.is_floating_point() and found.element_size() < tensor.element_size()
+    return tensor.to(found.device) if is_narrower else found
 
 
 def pad(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -1,10 +1,29 @@
 """Torch modules that know nothing of programs, one sub-room an architecture.
 
 `compiled` is the Transformer that programs become, `transformer` the stacked Transformers that are
-trained, `lstm` the language models. What they share is here: random numbers, and fused functions.
+trained, `lstm` the language models. What they share is here: random numbers, fused functions,
+and files with a checksum.
 """
 
 from espalier.nets.fusion import fused
 from espalier.nets.noise import Dice, Noise
+from espalier.nets.tensor_files import (
+    CHECKSUMS,
+    check_checksums,
+    check_finite,
+    parse_json,
+    read_safetensors,
+    write_safetensors,
+)
 
-__all__ = ["Dice", "Noise", "fused"]
+__all__ = [
+    "CHECKSUMS",
+    "Dice",
+    "Noise",
+    "check_checksums",
+    "check_finite",
+    "fused",
+    "parse_json",
+    "read_safetensors",
+    "write_safetensors",
+]

@@ -63,7 +63,8 @@ class Verification(Result):
     """Whether interpreter and weights agree on a batch, and where they do not.
 
     `errors` are inputs that the interpreter itself refuses, by number: there is nothing to
-    compare, and a program that should run on them is wrong.
+    compare, and a program that should run on them is wrong. `edited` says that the weights are
+    not those that the program compiled to.
     """
 
     inputs: int
@@ -72,6 +73,7 @@ class Verification(Result):
     count: int = 0
     disagreements: list[Disagreement] = field(default_factory=list)
     errors: dict[int, str] = field(default_factory=dict)
+    edited: bool = False
 
     @property
     def ok(self) -> bool:
@@ -112,7 +114,7 @@ def verify(
     model = compile_program(program) if model is None else model
     if not isinstance(model, CompiledModel) or model.program.specs != program.specs:
         raise ProgramError("the model was not compiled from this program: variables differ")
-    result = Verification(len(sequences))
+    result = Verification(len(sequences), edited=not model.is_as_compiled)
     machine = Machine(program, strict=strict)
     for numbers in chunks(sequences):
         runs = _interpret(machine, sequences, numbers, max_layers, result)
@@ -157,22 +159,23 @@ def _compare_layers(
     tokens, lengths = pad([sequences[n] for n in numbers], model.device)
     valid = torch.arange(tokens.shape[1], device=model.device) < lengths[:, None]
     state = machine.start([sequences[n] for n in numbers], np.asarray(numbers))
-    z = model.encoder.embed(tokens)
-    settled = model.encoder.attention.settle(z, valid)
+    encoder = model.fast_encoder() or model.encoder.fast()
+    z = encoder.embed(tokens)
+    settled = encoder.attention.settle(z, valid)
     result.add(_differences(model, state, z[valid], "embedding", result))
     while len(state.batch) and state.layer != max_layers:
-        resting = model.encoder.resting(z, state.layer)
-        attended = model.encoder.attention(z, valid, settled)
+        resting = encoder.resting(z, state.layer)
+        attended = encoder.attention(z, valid, settled)
         state, z = machine.attend(state), hold(resting, z, attended)
         result.add(_differences(model, state, z[valid], "attention", result))
-        state, z = machine.update(state), hold(resting, z, model.encoder.feedforward(z))
+        state, z = machine.update(state), hold(resting, z, encoder.update_(z.clone()))
         result.add(_differences(model, state, z[valid], "mlp", result))
         result.layers += len(state.batch)
         going = ~machine.halted(state)
         rows = torch.from_numpy(going).to(model.device)
         if not going.all():
             state, z, valid = state.keep(going), z[rows], valid[rows]
-            settled = model.encoder.attention.keep(settled, rows, z.shape[1])
+            settled = encoder.attention.keep(settled, rows, z.shape[1])
 
 
 def _differences(

@@ -61,6 +61,8 @@ def verification_text(found: Verification) -> str:
     )
     if found.errors:
         head += f", {count(len(found.errors), 'input')} refused by the interpreter"
+    if found.edited:
+        head += " (the weights were edited since they were compiled)"
     places = first_lines(map(str, found.disagreements), SHOWN)
     refused = first_lines((f"input {n}: {why}" for n, why in found.errors.items()), SHOWN)
     return "\n".join([head, *(f"  {line}" for line in [*places, *refused])])

@@ -53,7 +53,7 @@ def test_a_run_is_read_back_from_its_folder(taught):
     again = open_run(place, kinds=[TraceRun]).models
     z = torch.randn(2, 3, found.models[0].layout.width)
     for one, other in zip(found.models, again, strict=True):
-        assert torch.equal(one.encoder.feedforward(z), other.encoder.feedforward(z))
+        assert torch.equal(one.encoder.mlp(z), other.encoder.mlp(z))
     manifest = json.loads((place / "manifest.json").read_text())
     assert (manifest["kind"], manifest["status"]) == ("traces", "finished")
     (listed,) = es.list_runs(place)
@@ -125,7 +125,7 @@ def test_the_compiled_rules_would_lose_nothing():
     """Lessons are consistent: the compiled sub-layer maps every `before` to its `after`."""
     model = es.compile_program(ENTRY.program)
     pairs = lessons(model, [ENTRY.encode(text) for text in SHORT])
-    assert torch.equal(model.encoder.feedforward(pairs.before[None])[0], pairs.after)
+    assert torch.equal(pairs.before + model.encoder.mlp(pairs.before), pairs.after)
 
 
 def test_what_cannot_be_taught_is_refused(tmp_path):

@@ -32,7 +32,7 @@ def both(program, dtype=torch.float32) -> tuple[FeedForward, FeedForward, Compil
 def assert_same(case: Case, seed: int) -> None:
     """On every stream of a run, and beside positions that hold anything."""
     found, computed, model = both(case.program)
-    encoder = model.encoder
+    encoder = model.fast_encoder()
     for tokens in case.batch:
         z = encoder.embed(torch.tensor([tokens]))
         valid = torch.ones(1, len(tokens), dtype=torch.bool)
@@ -74,7 +74,7 @@ def test_all_units_of_a_wide_program_are_looked_up() -> None:
     found, computed, model = both(program)
     assert len(found.others.first.rows) == 0
     assert found.lookup is not None
-    z = model.encoder.embed(torch.arange(210)[None])
+    z = model.fast_encoder().embed(torch.arange(210)[None])
     for _ in range(3):
         after = computed(z)
         assert torch.equal(found(z), after)

@@ -29,5 +29,5 @@ def test_a_seed_has_its_own_first_weights():
 def test_beside_the_residual_connection():
     weights = random_mlps([3, 4, 3], seeds=(0,))
     z = torch.randn(2, 5, 3)
-    after = TrainedFeedForward(weights, None)(z)
-    torch.testing.assert_close(after, z + apply_mlps(weights, z.reshape(1, 10, 3)).view(2, 5, 3))
+    added = TrainedFeedForward(weights, None)(z)
+    torch.testing.assert_close(added, apply_mlps(weights, z.reshape(1, 10, 3)).view(2, 5, 3))

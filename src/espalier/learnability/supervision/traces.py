@@ -27,7 +27,7 @@ from espalier.learnability.lessons import Lessons, lessons
 from espalier.learnability.supervision.program_runs import ProgramRun
 from espalier.learnability.traces import Traces
 from espalier.nets import Dice
-from espalier.nets.compiled import TrainedFeedForward, UniversalEncoder, apply_mlps, random_mlps
+from espalier.nets.compiled import CompiledEncoder, TrainedFeedForward, apply_mlps, random_mlps
 from espalier.runs import Snapshot
 from espalier.training import Prepared, StepRecipe, TaskLearner, by_seed
 
@@ -61,9 +61,8 @@ class TraceTrained(CompiledModel):
 
     def __init__(self, compiled: CompiledModel, weights: Mapping[str, Tensor]) -> None:
         super().__init__(compiled.layout, compiled.weights)
-        features = compiled.weights.feedforward.expansion
-        trained = TrainedFeedForward(weights, features)
-        self.encoder = UniversalEncoder(compiled.weights, trained)
+        trained = TrainedFeedForward(weights, compiled.weights.feedforward.expansion)
+        self.encoder = CompiledEncoder(compiled.weights, compiled.program.heads, mlp=trained)
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         """Refused: a compiled model's file has no place for a trained MLP."""
@@ -81,7 +80,7 @@ class TraceTrained(CompiledModel):
         )
 
     def _mlp_width(self) -> str:
-        trained = self.encoder.feedforward
+        trained = self.encoder.mlp
         assert isinstance(trained, TrainedFeedForward)
         return f"trained MLP of {' and '.join(map(str, trained.hidden))} units"
 

@@ -1,9 +1,13 @@
 """The Transformer that a program is compiled to: sparse weights, and modules that run them."""
 
 from espalier.nets.compiled.decoder import CachedDecoder
+from espalier.nets.compiled.encoder import CompiledEncoder, FixedDepth
 from espalier.nets.compiled.feedforward import Expansion
+from espalier.nets.compiled.halting import Finished, hold
 from espalier.nets.compiled.mlp import TrainedFeedForward, apply_mlps, random_mlps, see
-from espalier.nets.compiled.universal import Finished, UniversalEncoder, hold
+from espalier.nets.compiled.modules import MLP
+from espalier.nets.compiled.records import digest_of, from_tensors, to_tensors
+from espalier.nets.compiled.universal import UniversalEncoder
 from espalier.nets.compiled.weights import (
     ExpansionWeights,
     FeedForwardWeights,
@@ -16,11 +20,14 @@ from espalier.nets.compiled.weights import (
 )
 
 __all__ = [
+    "MLP",
     "CachedDecoder",
+    "CompiledEncoder",
     "Expansion",
     "ExpansionWeights",
     "FeedForwardWeights",
     "Finished",
+    "FixedDepth",
     "HaltWeights",
     "HeadWeights",
     "MeanWeights",
@@ -30,7 +37,10 @@ __all__ = [
     "UniversalEncoder",
     "Weights",
     "apply_mlps",
+    "digest_of",
+    "from_tensors",
     "hold",
     "random_mlps",
     "see",
+    "to_tensors",
 ]

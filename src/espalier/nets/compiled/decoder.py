@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from espalier.errors import ProgramError
 from espalier.nets.compiled.attention import Settled
 from espalier.nets.compiled.cache import Fresh, Kept, carry, weigh
-from espalier.nets.compiled.universal import WATCH_FROM, UniversalEncoder
+from espalier.nets.compiled.halting import WATCH_FROM, EndlessWatch
+from espalier.nets.compiled.universal import UniversalEncoder
 from espalier.shapes import Lengths, Residual, Tokens
 
 # Room for this many positions is made at first; when it is full it is doubled.
@@ -39,7 +39,7 @@ class CachedDecoder:
         z = self._encoder.embed(tokens, torch.where(fresh.valid, fresh.positions, 0))
         layers, index = torch.zeros_like(counts), 0
         settled: Settled = [None] * len(self._encoder.attention.patterns)
-        watch_from, watched = max(WATCH_FROM, len(self._kept)), None
+        watch = EndlessWatch(max(WATCH_FROM, len(self._kept)))
         resting: Bool[Tensor, "B M"] | None = None
         while index != self._max_layers:
             layers += 1 if resting is None else ~resting[rows, last]
@@ -49,9 +49,8 @@ class CachedDecoder:
             resting = self._encoder.resting(z, index)
             if resting is not None and bool((resting | ~fresh.valid).all()):
                 break
-            if self._max_layers is None and index >= watch_from:
-                _refuse_endless(index, z, watched, self._encoder.done(z, fresh.valid))
-                watched = z if watched is None or index & (index - 1) == 0 else watched
+            if self._max_layers is None:
+                watch.look(index, z, ~self._encoder.done(z, fresh.valid))
         self._rest(z, fresh, index)
         self._ends = self._ends + counts
         return self._encoder.logits(z[rows, last][:, None])[:, 0], layers
@@ -97,21 +96,10 @@ class CachedDecoder:
         return self._kept[layer]
 
     def _make_room(self, positions: int) -> None:
-        self._encoder.check_length(positions)
+        self._encoder.check_length(positions, self._encoder.token_embedding.dtype)
         if positions > self._room:
             self._room = max(positions, 2 * self._room)
             for layer in self._kept:
                 for place, pattern in enumerate(self._encoder.attention.patterns):
                     if pattern.reach is None:
                         layer[place] = layer[place].widened(self._room)
-
-
-def _refuse_endless(index: int, z: Tensor, watched: Tensor | None, done: Tensor) -> None:
-    if watched is None:
-        return
-    again = (z == watched).flatten(1).all(-1) & ~done
-    if bool(again.any()):
-        raise ProgramError(
-            f"row {int(again.nonzero()[0])} of the batch never halts: its state came back by "
-            f"layer {index}; give max_layers to stop it"
-        )

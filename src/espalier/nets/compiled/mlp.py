@@ -44,7 +44,7 @@ def apply_mlps(weights: Mapping[str, Tensor], x: Float[Tensor, "E P I"]) -> Floa
 
 
 class TrainedFeedForward(nn.Module):
-    """z -> z + f(z, its expansion): a trained MLP beside the residual connection.
+    """f(z, its expansion): a trained MLP, to stand beside the residual connection.
 
     The expansion is the compiled one, which turns numbers and sets into one-hot features.
     """
@@ -62,10 +62,10 @@ class TrainedFeedForward(nn.Module):
         return [bias.shape[-1] for name, bias in self.layers.items() if name.endswith("bias")][:-1]
 
     def forward(self, z: Float[Tensor, "B N D"]) -> Float[Tensor, "B N D"]:
-        """The residual stream after the MLP sub-layer."""
+        """What the MLP adds to the residual stream."""
         flat = z.flatten(0, 1)
         change = apply_mlps(dict(self.layers.items()), see(flat, self.expansion)[None])[0]
-        return z + change.view_as(z)
+        return change.view_as(z)
 
 
 def see(z: Float[Tensor, "P D"], expansion: Expansion | None) -> Float[Tensor, "P I"]:

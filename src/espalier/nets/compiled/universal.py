@@ -1,40 +1,28 @@
-"""A Universal Transformer: one layer, repeated until every position says it is done.
+"""A Universal Transformer run fast: one layer, repeated until every position says it is done.
 
-In a causal one a position that is done stays as it is, as in Dehghani et al. (2019): it may not
-depend on how long those after it take.
+It is made from weights for inference alone: it writes in place, does once what every layer would
+do again, and takes shortcuts that the weights' values allow. `encoder` does the same in the open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from espalier.errors import ProgramError
 from espalier.nets.compiled.attention import SelfAttention, Settled
 from espalier.nets.compiled.feedforward import FeedForward
+from espalier.nets.compiled.halting import EndlessWatch, Finished, Halting
 from espalier.nets.compiled.sparse import SparseLinear
 from espalier.nets.compiled.weights import Weights
 from espalier.shapes import Lengths, Logits, Residual, Tokens, Valid
 
-# A sequence that has run this long without halting is watched for a state that comes back.
-WATCH_FROM = 1024
 # Finished sequences are dropped when at most this share of the batch still runs.
 SWEEP = 7 / 8
 
 
-@dataclass(frozen=True)
-class Finished:
-    """What an encoder answers: logits, and after how many layers each sequence stopped."""
-
-    logits: Tensor  # B x N x O
-    layers: Tensor  # B
-    halted: Tensor  # B
-
-
-class UniversalEncoder(nn.Module):
+class UniversalEncoder(Halting):
     """Embeddings, one shared layer, an unembedding, and a halting unit."""
 
     token_embedding: Tensor
@@ -48,7 +36,7 @@ class UniversalEncoder(nn.Module):
         groups: Sequence[range] = (),
     ) -> None:
         """`groups` as in `FeedForward`."""
-        super().__init__()
+        super().__init__(weights)
         self.register_buffer("token_embedding", weights.token_embedding)
         self.register_buffer("position_embedding", weights.position_embedding)
         # A feed-forward module of another making may write anywhere.
@@ -59,8 +47,6 @@ class UniversalEncoder(nn.Module):
         )
         self.feedforward = feedforward or FeedForward(weights.feedforward, groups)
         self.unembedding = SparseLinear(weights.unembedding)
-        self.halt, self.longest, self.causal = weights.halt, weights.longest, weights.causal
-        self.why = weights.why
 
     def embed(self, tokens: Tokens, positions: Tokens | None = None) -> Residual:
         """The residual stream before the first layer; positions count from 0 unless given."""
@@ -71,23 +57,11 @@ class UniversalEncoder(nn.Module):
             z = z + self.position_embedding[positions]
         return z
 
-    def resting(self, z: Residual, layers: int) -> Valid | None:
-        """Where a position has halted in its first `layers` layers and stays so, if any may."""
-        if not self.causal or self.halt is None or layers < 1:
-            return None
-        return z[..., self.halt.dimension] > 0.5
-
-    def done(self, z: Residual, valid: Valid) -> Tensor:
-        """For each sequence, whether all its positions have halted."""
-        if self.halt is None:
-            return torch.zeros(len(z), dtype=torch.bool, device=z.device)
-        return ((z[..., self.halt.dimension] > 0.5) | ~valid).all(-1)
-
     def forward(
         self, tokens: Tokens, lengths: Lengths, *, max_layers: int | None = None
     ) -> Finished:
         """Run every sequence until it halts, or for `max_layers`; finished ones are dropped."""
-        self.check_length(tokens.shape[1])
+        self.check_length(tokens.shape[1], self.token_embedding.dtype)
         valid = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
         z = self.embed(tokens)
         finals, layers = z.clone(), torch.zeros_like(lengths)
@@ -95,7 +69,7 @@ class UniversalEncoder(nn.Module):
         # Row r of z is sequence running[r], until it is done; the dead are swept out in groups.
         running = torch.arange(len(tokens), device=tokens.device)
         alive = torch.ones_like(halted)
-        settled, watched, index = self.attention.settle(z, valid), None, 0
+        settled, watch, index = self.attention.settle(z, valid), EndlessWatch(), 0
         while len(running) and index != max_layers:
             z = self.layer_(z, valid, settled, layers=index)
             index += 1
@@ -106,10 +80,10 @@ class UniversalEncoder(nn.Module):
                 alive = alive & ~done
                 if int(alive.sum()) <= SWEEP * len(alive):
                     z, valid, running, settled = self._sweep(alive, z, valid, running, settled)
-                    watched, alive = None, alive[alive]
-            if max_layers is None and index >= WATCH_FROM and len(running):
-                self._refuse_endless(index, z, watched, alive, running)
-                watched = z.clone() if watched is None or index & (index - 1) == 0 else watched
+                    watch.forget()
+                    alive = alive[alive]
+            if max_layers is None and len(running):
+                watch.look(index, z, alive, running)
         rows = running[alive]
         finals[rows, : z.shape[1]], layers[rows] = z[alive], index
         return Finished(self.logits(finals), layers, halted)
@@ -135,33 +109,13 @@ class UniversalEncoder(nn.Module):
         """The residual stream after the MLP sub-layer; `z` itself may be changed."""
         if isinstance(self.feedforward, FeedForward):
             return self.feedforward.add_(z)
-        after: Tensor = self.feedforward(z)
-        return after
+        added: Tensor = self.feedforward(z)
+        return z + added
 
     def logits(self, z: Residual) -> Logits:
         """The output variable's part of the stream."""
         found: Tensor = self.unembedding(z)
         return found
-
-    def check_length(self, length: int) -> None:
-        """Refuse a sequence that is too long for the averages of this model."""
-        if self.longest is not None and length > self.longest:
-            raise ProgramError(
-                f"the input has {length} positions; with {self.token_embedding.dtype} this model "
-                f"takes {self.longest} at most: {self.why}; compile with a wider dtype"
-            )
-
-    def _refuse_endless(
-        self, index: int, z: Tensor, watched: Tensor | None, alive: Tensor, running: Tensor
-    ) -> None:
-        if watched is None:
-            return
-        again = (z == watched).flatten(1).all(-1) & alive
-        if bool(again.any()):
-            raise ProgramError(
-                f"row {int(running[again][0])} of the batch never halts: its state came back by "
-                f"layer {index}; give max_layers to stop it"
-            )
 
     def _sweep(
         self, alive: Tensor, z: Tensor, valid: Tensor, running: Tensor, settled: Settled
@@ -171,11 +125,6 @@ class UniversalEncoder(nn.Module):
         longest = int(valid.sum(-1).max()) if len(valid) else 0
         kept = self.attention.keep(settled, alive, longest)
         return z[alive][:, :longest].contiguous(), valid[:, :longest], running[alive], kept
-
-
-def hold(resting: Valid | None, before: Residual, after: Residual) -> Residual:
-    """The stream after a sub-layer, and before it where a position rests."""
-    return after if resting is None else torch.where(resting[..., None], before, after)
 
 
 def _written(weights: Weights) -> Tensor:

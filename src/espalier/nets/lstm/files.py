@@ -11,18 +11,28 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from espalier.errors import FileError, ModelError, nearest
-from espalier.files import atomic_path
+from espalier.errors import FileError, ModelError, is_number, nearest
 from espalier.nets.lstm.model import LanguageModel, LSTMShape
 from espalier.nets.lstm.vocabulary import Vocabulary
+from espalier.nets.tensor_files import (
+    CHECKSUMS,
+    check_checksums,
+    check_finite,
+    parse_json,
+    read_safetensors,
+    write_safetensors,
+)
 
 Tensors = dict[str, Tensor]
+# What the metadata say about the tensors, as JSON; a vocabulary reads its own part.
+_RECORDED = ("shape", "members", "dropout")
 ENGLISH = Path(__file__).parent / "pretrained" / "english.safetensors"
 
 
@@ -34,17 +44,11 @@ def save_language_model(
     `dtype` is what weights are stored in, their own by default; torch.float16 takes half the
     room.
     """
-    from safetensors.torch import save_file
-
-    tensors = {
-        name: p.detach().cpu().to(dtype or p.dtype).contiguous()
-        for name, p in model.named_parameters()
-    }
+    tensors = {name: p.detach().to(dtype or p.dtype) for name, p in model.named_parameters()}
     metadata = {"shape": json.dumps(model.shape.to_dict())}
     if model.vocabulary is not None:
         metadata |= model.vocabulary.to_metadata()
-    with atomic_path(path) as temporary:
-        save_file(tensors, temporary, metadata=metadata)
+    write_safetensors(path, tensors, metadata)
 
 
 def load_language_model(
@@ -69,24 +73,28 @@ def load_language_model(
         file = ENGLISH if source is None else find_checkpoint(source)
         tensors, metadata = read_tensors(file)
         origin = str(file)
-    if "members" in metadata:
-        names = json.loads(metadata["members"])
-        index = _choose_member(names, member, origin)
-        tensors, metadata = _member_of(tensors, metadata, index)
-    elif member is not None:
-        raise ModelError(f"{origin} holds one model, not an ensemble; leave out member={member!r}")
-    given = Vocabulary.from_metadata(metadata) if words is None else Vocabulary(tuple(words))
-    return _build(tensors, metadata, given, origin)
+    tensors = _checked(tensors, origin)
+    try:
+        record = _record(metadata)
+        if "members" in record:
+            index = _choose_member(_member_names(record["members"]), member)
+            tensors, record = _member_of(tensors, record, index)
+        elif member is not None:
+            raise ModelError(f"it holds one model, not an ensemble; leave out member={member!r}")
+        given = Vocabulary.from_metadata(metadata) if words is None else Vocabulary(tuple(words))
+        return _build(tensors, record, given)
+    except ModelError as error:
+        raise ModelError(f"{origin}: {error}") from error
 
 
 def models_of(tensors: Tensors, metadata: Mapping[str, str]) -> tuple[LanguageModel, ...]:
     """Every model that a checkpoint holds: an ensemble's members, or one model alone."""
-    vocabulary, origin = Vocabulary.from_metadata(metadata), "the checkpoint"
-    if "members" not in metadata:
-        return (_build(tensors, metadata, vocabulary, origin),)
-    count = len(json.loads(metadata["members"]))
+    record, vocabulary = _record(metadata), Vocabulary.from_metadata(metadata)
+    if "members" not in record:
+        return (_build(tensors, record, vocabulary),)
+    count = len(_member_names(record["members"]))
     return tuple(
-        _build(*_member_of(tensors, metadata, index), vocabulary, origin) for index in range(count)
+        _build(*_member_of(tensors, record, index), vocabulary) for index in range(count)
     )
 
 
@@ -98,7 +106,7 @@ def english_model() -> LanguageModel:
 def member_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """The members that a checkpoint holds; none for a model alone."""
     _, metadata = read_tensors(find_checkpoint(path))
-    return tuple(json.loads(metadata.get("members", "[]")))
+    return tuple(_member_names(parse_json(metadata.get("members", "[]"))))
 
 
 def find_checkpoint(path: str | os.PathLike[str]) -> Path:
@@ -128,35 +136,36 @@ def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def read_tensors(file: Path) -> tuple[Tensors, dict[str, str]]:
-    """Tensors and metadata of a safetensors file, or the tensors of a PyTorch one."""
-    from safetensors import SafetensorError, safe_open
-
+    """Tensors and metadata of a safetensors file as it was written, or a PyTorch file's tensors."""
     if file.suffix in (".pt", ".pth", ".bin"):
         return _unpickled(file), {}
-    if not file.is_file():
-        raise FileError(f"there is no file {file}")
+    tensors, metadata = read_safetensors(file)
     try:
-        with safe_open(file, framework="pt") as opened:
-            names = list(opened.keys())
-            return {name: opened.get_tensor(name) for name in names}, opened.metadata() or {}
-    except SafetensorError as error:
-        raise FileError(f"{file} is not a safetensors file, or is cut short: {error}") from error
+        check_checksums(tensors, metadata)
+    except ModelError as error:
+        raise FileError(f"{file} is damaged: {error}") from error
+    metadata.pop(CHECKSUMS, None)
+    return tensors, metadata
 
 
-def infer_shape(tensors: Mapping[str, Tensor], origin: str = "the model") -> LSTMShape:
+def infer_shape(tensors: Mapping[str, Tensor]) -> LSTMShape:
     """The sizes of a language model in the common layout: encoder, rnn, decoder."""
     needed = ("encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0", "decoder.bias")
     absent = [name for name in needed if name not in tensors]
     if absent:
         raise ModelError(
-            f"{origin} is not an LSTM language model of encoder, rnn and decoder: it lacks "
+            f"it is not an LSTM language model of encoder, rnn and decoder: it lacks "
             f"{', '.join(absent)}; it has {', '.join(sorted(tensors)[:8])}"
         )
+    for name in needed[:3]:
+        if tensors[name].dim() != 2:
+            found = tuple(tensors[name].shape)
+            raise ModelError(f"{name} has shape {found}; a matrix is expected")
     size, width = tensors["encoder.weight"].shape
     rows, hidden = tensors["rnn.weight_hh_l0"].shape
     if rows != 4 * hidden:
         raise ModelError(
-            f"{origin}: rnn.weight_hh_l0 is {rows} x {hidden}; an LSTM has 4 gates, "
+            f"rnn.weight_hh_l0 is {rows} x {hidden}; an LSTM has 4 gates, "
             f"{4 * hidden} x {hidden}. Is its rnn a GRU or a plain RNN?"
         )
     layers = sum(bool(re.fullmatch(r"rnn\.weight_hh_l\d+", name)) for name in tensors)
@@ -165,46 +174,92 @@ def infer_shape(tensors: Mapping[str, Tensor], origin: str = "the model") -> LST
     return LSTMShape(size, hidden, layers, None if width == hidden else width, tied)
 
 
-def _member_of(
-    tensors: Tensors, metadata: Mapping[str, str], index: int
-) -> tuple[Tensors, dict[str, str]]:
-    """One member's tensors, and the metadata with its own dropout."""
-    own, found = {name: tensor[index].clone() for name, tensor in tensors.items()}, dict(metadata)
-    if "dropout" in metadata:
-        shape = json.loads(metadata["shape"])
-        shape["dropout"] = json.loads(metadata["dropout"])[index]
-        found["shape"] = json.dumps(shape)
-    return own, found
+def _checked(tensors: Mapping[Any, Any], origin: str) -> Tensors:
+    """The tensors of a model, under names without what data-parallel training puts before them."""
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or not isinstance(tensor, Tensor):
+            found = f"{name!r} is a {type(tensor).__name__}"
+            raise ModelError(f"{origin}: {found}; a state dict of names and tensors is expected")
+        if not tensor.is_floating_point():
+            raise ModelError(f"{origin}: {name} is {tensor.dtype}; weights are real numbers")
+    return {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
+
+
+def _stored_shape(record: object, found: LSTMShape) -> LSTMShape:
+    """The sizes that were written, if they are those of the tensors."""
+    expected = found.to_dict()
+    if not isinstance(record, dict) or not record.keys() <= expected.keys():
+        raise ModelError(f"its sizes are not those of a language model: {str(record)[:60]}")
+    given: dict[str, Any] = {field.name: field.default for field in fields(LSTMShape)}
+    given |= record
+    for name in ("vocabulary_size", "hidden", "layers", "embedding", "tied"):
+        wanted = found.width if name == "embedding" else expected[name]
+        value = wanted if name == "embedding" and given[name] is None else given[name]
+        if type(value) is not type(wanted) or value != wanted:
+            raise ModelError(
+                f"its {name} is {str(value)[:40]}, but its tensors say {wanted}: it does not fit "
+                f"its own sizes; save it anew with save_language_model"
+            )
+    if not is_number(given["dropout"]):
+        raise ModelError(f"its dropout is {str(given['dropout'])[:40]}; a number is expected")
+    return replace(found, embedding=given["embedding"], dropout=float(given["dropout"]))
+
+
+def _record(metadata: Mapping[str, str]) -> dict[str, Any]:
+    """What the metadata say about the tensors."""
+    return {name: parse_json(metadata[name]) for name in _RECORDED if name in metadata}
 
 
 def _build(
-    tensors: Tensors, metadata: Mapping[str, str], vocabulary: Vocabulary | None, origin: str
+    tensors: Tensors, record: dict[str, Any], vocabulary: Vocabulary | None
 ) -> LanguageModel:
-    own = {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
-    stored = metadata.get("shape")
-    shape = LSTMShape(**json.loads(stored)) if stored else infer_shape(own, origin)
+    shape = infer_shape(tensors)
+    if "shape" in record:
+        shape = _stored_shape(record["shape"], shape)
+    check_finite(tensors)
     model = LanguageModel(shape, vocabulary=vocabulary)
-    own = {name: own[name].float() for name in own if name in model.state_dict()}
+    own = {name: tensor.float() for name, tensor in tensors.items()}
     if shape.tied:
         own["decoder.weight"] = own["encoder.weight"]
     try:
         model.load_state_dict(own)
     except RuntimeError as error:
-        raise ModelError(f"{origin} does not fit its own sizes {shape}: {error}") from error
-    broken = [name for name, tensor in own.items() if not tensor.isfinite().all()]
-    if broken:
-        raise ModelError(f"{origin} has NaN or infinite weights in {', '.join(broken)}")
+        raise ModelError(f"it does not fit its own sizes {shape}: {error}") from error
     return model.eval()
 
 
-def _choose_member(names: Sequence[str], member: str | int | None, origin: str) -> int:
+def _member_of(
+    tensors: Tensors, record: dict[str, Any], index: int
+) -> tuple[Tensors, dict[str, Any]]:
+    """One member's tensors, and what is said about them, with its own dropout."""
+    count = len(record["members"])
+    for name, tensor in tensors.items():
+        if tensor.dim() < 1 or len(tensor) != count:
+            found = tuple(tensor.shape)
+            raise ModelError(f"{name} has shape {found}, but there are {count} members")
+    alone = {name: tensor[index].clone() for name, tensor in tensors.items()}
+    dropout, shape = record.get("dropout"), record.get("shape")
+    if dropout is None or not isinstance(shape, dict):
+        return alone, record
+    if not isinstance(dropout, list) or len(dropout) != count:
+        raise ModelError(f"its dropout is {str(dropout)[:60]}; one for each member is expected")
+    return alone, record | {"shape": shape | {"dropout": dropout[index]}}
+
+
+def _member_names(names: object) -> list[str]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ModelError(f"its members are {str(names)[:60]}; a list of names is expected")
+    return names
+
+
+def _choose_member(names: Sequence[str], member: str | int | None) -> int:
     if member is None and len(names) == 1:
         member = 0
     if isinstance(member, str) and member in names:
         member = names.index(member)
     if not isinstance(member, int) or not 0 <= member < len(names):
         asked = "say which with member=" if member is None else f"none is {member!r}"
-        raise ModelError(f"{origin} holds {len(names)} models, {asked}; {nearest(member, names)}")
+        raise ModelError(f"it holds {len(names)} models, {asked}; {nearest(member, names)}")
     return member
 
 

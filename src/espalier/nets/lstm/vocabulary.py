@@ -7,11 +7,14 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from espalier.errors import ModelError, nearest
 from espalier.results import Described
 
 UNKNOWN = "<unk>"
+
+Item = TypeVar("Item", str, int)
 
 
 def number_of(token: object) -> int:
@@ -69,8 +72,8 @@ class Vocabulary(Described):
         """What `to_metadata` stored; None where there are no words."""
         if "words" not in metadata:
             return None
-        counts = tuple(json.loads(metadata["counts"])) if "counts" in metadata else None
-        return cls(tuple(json.loads(metadata["words"])), counts)
+        counts = _read_list(metadata["counts"], int) if "counts" in metadata else None
+        return cls(_read_list(metadata["words"], str), counts)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -107,3 +110,13 @@ class Vocabulary(Described):
                 f"token {number} is outside the vocabulary: it has 0..{len(self.words) - 1}"
             )
         return number
+
+
+def _read_list(text: str, kind: type[Item]) -> tuple[Item, ...]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"its words or counts are not JSON: {error}") from error
+    if not isinstance(found, list) or not all(type(item) is kind for item in found):
+        raise ModelError(f"its words or counts are {text[:40]!r}...; a list of {kind} is expected")
+    return tuple(found)

@@ -1,0 +1,92 @@
+"""When a network of one repeated layer stops: what both ways to run its weights share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from espalier.errors import ProgramError
+from espalier.nets.compiled.weights import Weights
+from espalier.shapes import Residual, Valid
+
+# A sequence that has run this long without halting is watched for a state that comes back.
+WATCH_FROM = 1024
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What an encoder answers: logits, and after how many layers each sequence stopped."""
+
+    logits: Tensor  # B x N x O
+    layers: Tensor  # B
+    halted: Tensor  # B
+
+
+class Halting(nn.Module):
+    """A network that runs until every position has halted.
+
+    In a causal one a position that is done stays as it is, as in Dehghani et al. (2019): it may
+    not depend on how long those after it take.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__()
+        self.halt, self.causal = weights.halt, weights.causal
+        self.longest, self.why = weights.longest, weights.why
+
+    def resting(self, z: Residual, layers: int) -> Valid | None:
+        """Where a position has halted in its first `layers` layers and stays so, if any may."""
+        if not self.causal or self.halt is None or layers < 1:
+            return None
+        return z[..., self.halt.dimension] > 0.5
+
+    def done(self, z: Residual, valid: Valid) -> Tensor:
+        """For each sequence, whether all its positions have halted."""
+        if self.halt is None:
+            return torch.zeros(len(z), dtype=torch.bool, device=z.device)
+        return ((z[..., self.halt.dimension] > 0.5) | ~valid).all(-1)
+
+    def check_length(self, length: int | torch.SymInt, dtype: torch.dtype) -> None:
+        """Refuse a sequence that is too long for the averages of this model."""
+        if self.longest is not None and length > self.longest:
+            raise ProgramError(
+                f"the input has {length} positions; with {dtype} this model takes {self.longest} "
+                f"at most: {self.why}; compile with a wider dtype"
+            )
+
+
+class EndlessWatch:
+    """Refuses sequences whose state comes back: they never halt."""
+
+    def __init__(self, watch_from: int = WATCH_FROM) -> None:
+        self._from = watch_from
+        self._seen: Tensor | None = None
+
+    def look(self, index: int, z: Tensor, running: Tensor, rows: Tensor | None = None) -> None:
+        """Compare the stream after `index` layers with an earlier one, where still `running`.
+
+        `rows` are the places of the rows of `z` in the batch, where some have left it.
+        """
+        if index < self._from:
+            return
+        if self._seen is not None:
+            again = (z == self._seen).flatten(1).all(-1) & running
+            if bool(again.any()):
+                row = int(again.nonzero()[0])
+                raise ProgramError(
+                    f"row {row if rows is None else int(rows[row])} of the batch never halts: its "
+                    f"state came back by layer {index}; give max_layers to stop it"
+                )
+        if self._seen is None or index & (index - 1) == 0:
+            self._seen = z.clone()
+
+    def forget(self) -> None:
+        """Begin anew, because rows have left the batch."""
+        self._seen = None
+
+
+def hold(resting: Valid | None, before: Residual, after: Residual) -> Residual:
+    """The stream after a sub-layer, and before it where a position rests."""
+    return after if resting is None else torch.where(resting[..., None], before, after)
