@@ -83,9 +83,7 @@ def _misfits_of_mlp(mlp: FeedForwardWeights, layout: Layout) -> Iterator[str]:
     )
 
 
-def _misfits_of_head(
-    path: str, weights: HeadWeights, layout: Layout, name: str
-) -> Iterator[str]:
+def _misfits_of_head(path: str, weights: HeadWeights, layout: Layout, name: str) -> Iterator[str]:
     matches, carried, width = weights.query.shape[0], weights.value.shape[0], layout.width
     yield from _wrong_shapes(
         {
