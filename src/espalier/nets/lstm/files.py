@@ -93,9 +93,7 @@ def models_of(tensors: Tensors, metadata: Mapping[str, str]) -> tuple[LanguageMo
     if "members" not in record:
         return (_build(tensors, record, vocabulary),)
     count = len(_member_names(record["members"]))
-    return tuple(
-        _build(*_member_of(tensors, record, index), vocabulary) for index in range(count)
-    )
+    return tuple(_build(*_member_of(tensors, record, index), vocabulary) for index in range(count))
 
 
 def english_model() -> LanguageModel:
