@@ -185,6 +185,23 @@ def test_the_page_lists_variables_heads_and_numbers_of_rules():
         assert row["cells"][1]["text"] == str(program.variables.get(name, program.heads.get(name)))
 
 
+def test_a_function_with_more_rules_than_can_be_listed_has_a_page():
+    def add(state):
+        state["odd"] = sum(state[f"x{n}"] for n in range(12)) % 2
+
+    program = program_spec(
+        variables={f"x{n}": var(10, input_init_fn=lambda x: x) for n in range(12)}
+        | {"odd": var(2)},
+        ffn_fn=add,
+        rules="lazy",
+        output_name="odd",
+        input_range=10,
+    )
+    page = trace_page(interpret(program, [1, 2], max_layers=1))
+    assert "rules not explored yet" in Document(page).text
+    assert Document(page).data["unexplained"]
+
+
 def test_the_styles_of_a_fragment_stay_inside_it():
     fragment = trace_fragment(parity_trace(3))
     assert "<script" not in fragment

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from espalier.errors import ProgramError
 from espalier.show.text import count, first_lines
 
 if TYPE_CHECKING:
-    from espalier.language import Generation, Program, Run, Runs
+    from espalier.language import Generation, Program, Rule, Run, Runs
     from espalier.programs import Evaluation, Verification
     from espalier.zoo import Entry
 
@@ -26,6 +28,14 @@ def program_text(program: Program) -> str:
     if program.causal:
         lines.append("  causal: a position sees itself and those to its left")
     return "\n".join(lines)
+
+
+def listed_rules(program: Program) -> Sequence[Rule] | None:
+    """The rules; None where a program is a function that has more than can be listed."""
+    try:
+        return tuple(program.rules)
+    except ProgramError:
+        return None
 
 
 def entry_text(entry: Entry) -> str:

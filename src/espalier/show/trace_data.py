@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.interpreter import as_bucket
 from espalier.language import Numerical, Program, Rule, show_value
 from espalier.show.pages import LONGEST_TEXT
+from espalier.show.programs import listed_rules
 from espalier.show.text import shorten
 from espalier.show.trace_text import changed, title, token_names
 
@@ -127,7 +128,8 @@ class _Writers:
         self._program = program
         self._groups: dict[str, dict[tuple[str, ...], dict[tuple[Value, ...], Rule]]]
         self._groups = defaultdict(lambda: defaultdict(dict))
-        for rule in program.rules.transitions:
+        self._listed = listed_rules(program)
+        for rule in (rule for rule in self._listed or () if not rule.is_reset):
             names = tuple(atom.variable for atom in rule.antecedent)
             for values in itertools.product(*(atom.values for atom in rule.antecedent)):
                 self._groups[rule.output][names][values] = rule
@@ -136,7 +138,7 @@ class _Writers:
 
     @property
     def full(self) -> bool:
-        return self._lookups <= 0 or self._room <= 0
+        return self._listed is None or self._lookups <= 0 or self._room <= 0
 
     def number(self, variable: str, seen: Assignment) -> int:
         """The number of the rule that writes `variable` where the MLP saw `seen`."""

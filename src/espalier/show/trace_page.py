@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from espalier.language import ByInput, ByPosition, Constant, Program, show_value
 from espalier.show.pages import fill, page, plain, row, style, table
+from espalier.show.programs import listed_rules
 from espalier.show.text import count, ends, without_middle
 from espalier.show.trace_data import trace_data
 from espalier.show.trace_text import (
@@ -74,9 +75,10 @@ def _counts(trace: Trace) -> str:
         "position": trace.tokens,
         "variable": program.variables,
         "head": program.heads,
-        "rule": program.rules,
     }
-    return " · ".join(count(len(held), noun) for noun, held in counts.items())
+    rules = listed_rules(program)
+    told = program.rules.summary if rules is None else count(len(rules), "rule")
+    return " · ".join([*(count(len(held), noun) for noun, held in counts.items()), told])
 
 
 def _sequence(items: Iterable[str]) -> str:
@@ -87,11 +89,13 @@ def _sequence(items: Iterable[str]) -> str:
 
 def program_tables(program: Program) -> str:
     """The program's variables, heads and numbers of rules, and how it halts."""
-    rules = Counter(rule.output for rule in program.rules)
+    rules = listed_rules(program)
+    numbers = Counter(rule.output for rule in rules or ())
 
     def line(name: str, *cells: str) -> str:
         kind = "output" if name == program.output_name else ""
-        return row(map(plain, (name, *cells, f"{rules[name]:,}")), kind=kind)
+        number = "?" if rules is None else f"{numbers[name]:,}"
+        return row(map(plain, (name, *cells, number)), kind=kind)
 
     variables = [
         line(name, str(spec), _first(program, name)) for name, spec in program.variables.items()
