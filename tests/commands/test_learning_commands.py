@@ -142,7 +142,7 @@ def test_seeds_are_those_of_the_file_unless_a_flag_says_otherwise(app, tmp_path)
     for more, members in (([], 2), (["--set", "seeds=3"], 3), (["--seeds", "1"], 1)):
         out = tmp_path / str(members)
         app("train", "scan", *words, *more, "--out", str(out))
-        assert RunFolder(out).manifest()["config"]["seeds"] == members
+        assert RunFolder(out).manifest()["config"]["seeds"] == list(range(members))
         assert len(RunFolder(out).rows()) == 10 * members
 
 

@@ -200,3 +200,10 @@ def test_only_a_finished_run_of_the_kinds_asked_for_is_opened(kind, tmp_path):
     copy.write_manifest(manifest)
     with pytest.raises(es.FileError, match=r"holds no checkpoint|does not hold the program"):
         open_run(copy.path, kinds=[type(config)])
+
+
+def test_a_run_is_drawn_and_saved(kind, tmp_path):
+    found = open_run(kind[2], kinds=(*KINDS, *supervision.KINDS), device="cpu")
+    for suffix in ("html", "csv", "png"):
+        found.save(tmp_path / f"run.{suffix}")
+    assert found.members[0] in (tmp_path / "run.html").read_text()
