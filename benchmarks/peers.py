@@ -27,7 +27,16 @@ import espalier as es
 from benchmarks import rasp_library as library
 from benchmarks.harness import report
 from espalier import rasp
-from espalier.language import Program, Rule, numerical_var, program_spec, qkv, set_var, var
+from espalier.language import (
+    Program,
+    Rule,
+    halt_spec,
+    numerical_var,
+    program_spec,
+    qkv,
+    set_var,
+    var,
+)
 from espalier.language.variables import without_functions
 from espalier.rasp import tokens
 
@@ -196,7 +205,7 @@ def as_program(data: Row) -> Program:
         output_name=data["output"],
         input_range=data["input_range"],
         position_range=data["position_range"],
-        halt_spec=es.halt_spec(*data["halt"]) if data["halt"] else None,
+        halt_spec=halt_spec(*data["halt"]) if data["halt"] else None,
     )
 
 
