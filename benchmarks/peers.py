@@ -143,7 +143,11 @@ def alta_row(name: str, theirs: Row) -> Row:
     if "error" in theirs:
         return {"program": name, "rules": theirs["error"], **dict.fromkeys(COLUMNS, "-")}
     data, inputs, layers = theirs["program"], theirs["inputs"], theirs["layers"]
-    program, build = timed(lambda: as_program(data))
+    row = {"program": name, "rules": len(data["rules"])}
+    try:
+        program, build = timed(lambda: as_program(data))
+    except es.ProgramError as error:
+        return {**row, **dict.fromkeys(COLUMNS, "-"), COLUMNS[0]: f"refused here: {error}"}
     model, compiling = timed(lambda: es.compile_program(program))
     es.interpret_many(program, inputs, max_layers=layers)
     runs, interpreting = timed(lambda: es.interpret_many(program, inputs, max_layers=layers))
@@ -168,7 +172,6 @@ def alta_row(name: str, theirs: Row) -> Row:
         per_input * theirs["run s"] if known else "-",
         per_input * running,
     )
-    row = {"program": name, "rules": len(data["rules"])}
     return {**row, **dict(zip(COLUMNS, cells, strict=True))}
 
 
@@ -217,7 +220,8 @@ def _variable(found: Row) -> Any:
         first = {"position_init_fn": [*map(_value, found["by_position"])].__getitem__}
     match found["kind"]:
         case "CategoricalVarSpec":
-            return var(found["range"], **first)
+            # SUBLEQ writes beyond its range, which its weights clip.
+            return var(found["range"], out_of_range="saturate", **first)
         case "NumericalVarSpec":
             return numerical_var(found["values"] or (0, 1), **first)
         case _:
