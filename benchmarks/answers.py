@@ -13,7 +13,7 @@ import time
 
 import espalier as es
 from espalier import zoo
-from espalier.programs.generation import ask
+from espalier.programs import ask
 
 
 def main(name: str, count: int = 2000, size: int = 50, device: str = "cpu") -> None:

@@ -17,7 +17,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from benchmarks.harness import report
-from espalier.experiments.parity_models import end_to_end, translators
+from espalier.experiments import end_to_end, translators
 from espalier.nets.transformer import sublayers
 from espalier.runs import choose_device
 

@@ -14,7 +14,7 @@ import torch
 
 import espalier as es
 from espalier import zoo
-from espalier.programs.generation import ask
+from espalier.programs import ask
 
 TYPES = (torch.float32, torch.float64, torch.bfloat16)
 

@@ -27,7 +27,7 @@ from benchmarks.learning import (
     small_learners,
     trace_maker,
 )
-from espalier.experiments.parity_models import Learner, end_to_end, traced
+from espalier.experiments import Learner, end_to_end, traced
 from espalier.files import write_text
 from espalier.learnability.supervision import TraceSettings
 from espalier.runs import choose_device, on_device

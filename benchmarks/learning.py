@@ -11,23 +11,21 @@ from functools import partial
 import torch
 
 from espalier.compiler import compile_program
-from espalier.experiments.parity_answers import entry_of, training_inputs
-from espalier.experiments.parity_models import (
+from espalier.experiments import (
     Learner,
     Read,
     Traced,
     end_to_end,
+    entry_of,
     readable,
     traced,
+    training_inputs,
     translators,
 )
-from espalier.learnability.lessons import lessons
-from espalier.learnability.supervision import ReadableRun
-from espalier.learnability.supervision.readable import shape_for
-from espalier.learnability.supervision.traces import trace_learner
-from espalier.nets.transformer.model import TransformerShape
-from espalier.training import ParityRun, ScanRun, TaskLearner
-from espalier.training.scan import TranslationTask
+from espalier.learnability import lessons
+from espalier.learnability.supervision import ReadableRun, shape_for, trace_learner
+from espalier.nets.transformer import TransformerShape
+from espalier.training import ParityRun, ScanRun, TaskLearner, TranslationTask
 
 FILES = {
     "traces": "alta-figure-4",

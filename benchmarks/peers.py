@@ -36,8 +36,8 @@ from espalier.language import (
     qkv,
     set_var,
     var,
+    without_functions,
 )
-from espalier.language.variables import without_functions
 from espalier.rasp import tokens
 
 Result = TypeVar("Result")

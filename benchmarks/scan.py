@@ -25,7 +25,7 @@ import torch
 import espalier as es
 from benchmarks.harness import RESULTS, machine, report
 from espalier import zoo
-from espalier.data.scan import generate_examples, scan_split
+from espalier.data import generate_examples, scan_split
 from espalier.files import write_text
 from espalier.programs import Case, Compiled, Engine, Interpreter, evaluate
 

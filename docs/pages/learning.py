@@ -25,7 +25,7 @@ from docs.pages.scan import (
     twice,
 )
 from espalier import experiments
-from espalier.experiments.parity_figures import PROGRAMS
+from espalier.experiments import PROGRAMS
 from espalier.files import write_figure, write_text
 
 # Shares of right answers in the ALTA paper's Table 2: up to 20 bits, more bits, more ones.

@@ -13,8 +13,8 @@ from pathlib import Path
 import pandas as pd
 
 from espalier import experiments
-from espalier.data.parity import ParityConfig, parity_set
-from espalier.experiments.parity_figures import KINDS, beside
+from espalier.data import ParityConfig, parity_set
+from espalier.experiments import KINDS, beside
 from espalier.files import write_figure
 
 # Shares of right answers in the ALTA paper's Table 3: up to 20 bits, more bits, more ones.

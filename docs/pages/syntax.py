@@ -15,9 +15,9 @@ import pandas as pd
 
 from docs.pages.filling import DOCS, fill, markdown
 from espalier import experiments
-from espalier.experiments.syntax_figures import both_measures, label_probe
+from espalier.experiments import both_measures, label_probe
 from espalier.files import write_figure, write_text
-from espalier.syntax.effects import TREE
+from espalier.syntax import TREE
 
 DRAWN = {
     "bottom-up-figure-3": "distance",

@@ -7,11 +7,18 @@ import sys
 
 from cyclopts import App
 
-from espalier.commands import decomposition, learnability, learning, programs, syntax, training
-from espalier.commands.demo import demo_command
-from espalier.commands.doctor import doctor_command
-from espalier.commands.reproduce import reproduce_command
-from espalier.commands.scan import scan_command
+from espalier.commands import (
+    decomposition,
+    demo_command,
+    doctor_command,
+    learnability,
+    learning,
+    programs,
+    reproduce_command,
+    scan_command,
+    syntax,
+    training,
+)
 from espalier.errors import EspalierError
 from espalier.version import __version__
 

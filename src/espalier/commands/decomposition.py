@@ -123,7 +123,7 @@ def interdependence_command(
 
 def _parsed(file: Path, words: list[str]) -> Parsed:
     """The sentence of a treebank that has these words; the first, where no words are given."""
-    from espalier.data.conllu import read_conllu
+    from espalier.data import read_conllu
     from espalier.errors import DataError
 
     for sentence in read_conllu(file):

@@ -17,7 +17,7 @@ def doctor_command() -> None:
     import platform
 
     from espalier import zoo
-    from espalier.programs.verification import verify
+    from espalier.programs import verify
 
     show_pairs(
         {

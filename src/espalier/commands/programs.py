@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
     from espalier.compiler import CompiledModel
-    from espalier.programs.generation import Answer
+    from espalier.programs import Answer
     from espalier.zoo import Entry
 
 Target = Annotated[str, Parameter(help="A zoo name, FILE.safetensors, or FILE.py:NAME.")]
@@ -51,7 +51,7 @@ def run_command(
     stop
         The token after which nothing is written.
     """
-    from espalier.programs.generation import ask
+    from espalier.programs import ask
 
     entry = with_writing(load_target(target), max_tokens, stop)
     model = _model(target, entry) if engine == "compiled" else None
@@ -171,8 +171,7 @@ def verify_command(
     size
         How large an input may be.
     """
-    from espalier.programs.generation import ask
-    from espalier.programs.verification import verify
+    from espalier.programs import ask, verify
 
     entry = load_target(target)
     model = _model(target, entry, dtype)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from espalier.commands.show import show_pairs, show_table
 
 if TYPE_CHECKING:
-    from espalier.data.scan import ScanSplit
+    from espalier.data import ScanSplit
     from espalier.language import Program
     from espalier.programs import Engine, Evaluation, Progress
     from espalier.zoo import Entry
@@ -50,7 +50,7 @@ def scan_command(
         The run's folder; by default runs/scan-SPLIT-ENGINE.
     """
     from espalier import zoo
-    from espalier.data.scan import scan_split
+    from espalier.data import scan_split
     from espalier.programs import Case, Compiled, Interpreter, evaluate
 
     examples = scan_split(split, data=data)

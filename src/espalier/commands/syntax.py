@@ -12,7 +12,7 @@ from espalier.commands.show import console, show_table
 from espalier.errors import DataError
 
 if TYPE_CHECKING:
-    from espalier.data.treebank import Treebank
+    from espalier.data import Treebank
 
 Model = Annotated[
     Path | None,
@@ -54,7 +54,7 @@ def pairs_command(
 ) -> None:
     """Every pair of words of a treebank: distances, classes, frequencies, surprisal and DI."""
     from espalier.nets.lstm import load_language_model
-    from espalier.syntax.table import write_pairs
+    from espalier.syntax import write_pairs
 
     bank, loaded = _bank(treebank, sample), load_language_model(model, member=member)
     counts = None if text is None else _counts(text)
@@ -76,9 +76,7 @@ def probe_command(
     Beside the model stand trees that need none, and the same network before its training.
     """
     from espalier.nets.lstm import initialise, load_language_model
-    from espalier.syntax import pair_scores, pairs_of
-    from espalier.syntax.scores import SPACES
-    from espalier.syntax.summary import baseline_rows, probe
+    from espalier.syntax import SPACES, baseline_rows, pair_scores, pairs_of, probe
 
     bank, loaded = _bank(treebank, sample), load_language_model(model, member=member)
     pairs, rows = pairs_of(bank), [{"model": "none"} | row for row in baseline_rows(bank)]
@@ -102,14 +100,14 @@ def probe_command(
 
 
 def _bank(files: list[Path], sample: int | None) -> Treebank:
-    from espalier.data.conllu import treebank
+    from espalier.data import treebank
 
     bank = treebank(files)
     return bank if sample is None else bank.sample(sample)
 
 
 def _counts(text: str) -> dict[str, int]:
-    from espalier.data.text import text_corpus
+    from espalier.data import text_corpus
 
     corpus = text_corpus(text)
     return dict(zip(corpus.words, corpus.counts, strict=True))

@@ -116,7 +116,7 @@ def tokens_read(entry: Entry, inputs: list[Any], max_layers: int | None) -> list
     """The tokens that a program reads: its input, and what it writes after that."""
     if entry.writing is None:
         return [entry.encode(given) for given in inputs]
-    from espalier.programs.generation import ask
+    from espalier.programs import ask
 
     return [answer.read for answer in ask(entry, inputs, max_layers=max_layers)]
 

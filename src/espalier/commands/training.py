@@ -145,7 +145,7 @@ def runs(folder: Path = Path("runs"), /) -> None:
 
 def fetch(name: str, /) -> None:
     """Download a public data set and check it: wikitext-2, ud-english-ewt, scan."""
-    from espalier.data.sources import fetch as get
+    from espalier.data import fetch as get
 
     shown = -1
 
@@ -170,7 +170,7 @@ def branching(
     seed: int = 0,
 ) -> None:
     """Make up a language that branches to one side: a text, and a treebank of it."""
-    from espalier.data.branching import BranchingConfig, branching_corpus
+    from espalier.data import BranchingConfig, branching_corpus
 
     sizes = {"sentences": sentences, "tests": tests, "seed": seed}
     branching_corpus(BranchingConfig(order, **sizes)).save(out)  # type: ignore[arg-type]

@@ -16,8 +16,7 @@ from torch import Tensor
 from espalier.compiler.encoding import members
 from espalier.compiler.expansion import AVERAGED
 from espalier.compiler.layout import Layout, averages
-from espalier.language import Categorical, Numerical, SetValued
-from espalier.language.means import place_means, within_bucket
+from espalier.language import Categorical, Numerical, SetValued, place_means, within_bucket
 
 NULL = -1
 NOT_A_VALUE = -2

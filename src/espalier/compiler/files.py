@@ -15,8 +15,7 @@ from espalier.compiler.fit import dtype_named, misfits
 from espalier.compiler.layout import lay_out
 from espalier.compiler.model import CompiledModel
 from espalier.errors import CompileError, FileError, ModelError, ProgramError
-from espalier.language.conflicts import find_conflict
-from espalier.language.records import from_record, to_record
+from espalier.language import find_conflict, from_record, to_record
 from espalier.nets import (
     CHECKSUMS,
     check_checksums,

@@ -11,9 +11,7 @@ from torch import Tensor, nn
 from espalier.compiler.feedforward import unit_labels
 from espalier.compiler.layout import Layout
 from espalier.errors import CompileError, ProgramError
-from espalier.language import Program, Run, Runs
-from espalier.language.batches import chunks
-from espalier.language.program import check_batch, check_layers
+from espalier.language import Program, Run, Runs, check_batch, check_layers, chunks
 from espalier.nets.compiled import (
     MLP,
     CompiledEncoder,

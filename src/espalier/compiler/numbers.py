@@ -19,9 +19,7 @@ import numpy as np
 import torch
 
 from espalier.errors import CompileError
-from espalier.language import Head, Numerical, Program
-from espalier.language.exact import meant
-from espalier.language.numbers import Parts, lowest_bit, parts_of, span
+from espalier.language import Head, Numerical, Parts, Program, lowest_bit, meant, parts_of, span
 
 # Bits of a part. Twice as many, and sums of as many as are averaged, are exact in the type that
 # adds them: the stream's for a rule that rewrites a number, float64 for a mean.

@@ -1,12 +1,14 @@
 """Files in, token arrays out: scaffold corpora, text, SCAN, parity, treebanks."""
 
 from espalier.data.batches import fold
-from espalier.data.conllu import treebank
+from espalier.data.branching import BranchingConfig, Order, branching_corpus
+from espalier.data.conllu import read_conllu, treebank
 from espalier.data.parity import ParityConfig, ParitySet, ParitySplit, parity_set, parity_split
 from espalier.data.scaffold import (
     Examples,
     ScaffoldConfig,
     ScaffoldCorpus,
+    Setting,
     rule_frequency_grid,
     scaffold_corpus,
 )
@@ -23,14 +25,20 @@ from espalier.data.scan import (
 )
 from espalier.data.sources import fetch
 from espalier.data.text import TextCorpus, text_corpus
-from espalier.data.treebank import ROOT, Parsed, Treebank
+from espalier.data.treebank import CLOSED, OPEN, ROOT, TAGS, Parsed, Treebank
+from espalier.data.trees import flat_distances, pair_starts, same_length
 
 __all__ = [
     "ACTIONS",
+    "CLOSED",
+    "OPEN",
     "ROOT",
+    "TAGS",
     "WORDS",
+    "BranchingConfig",
     "Example",
     "Examples",
+    "Order",
     "ParityConfig",
     "ParitySet",
     "ParitySplit",
@@ -39,16 +47,22 @@ __all__ = [
     "ScaffoldCorpus",
     "ScaffoldCounts",
     "ScanSplit",
+    "Setting",
     "TextCorpus",
     "Treebank",
+    "branching_corpus",
     "check_words",
     "count_scaffolds",
     "fetch",
+    "flat_distances",
     "fold",
     "generate_examples",
+    "pair_starts",
     "parity_set",
     "parity_split",
+    "read_conllu",
     "rule_frequency_grid",
+    "same_length",
     "scaffold_corpus",
     "scan_split",
     "text_corpus",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from espalier.data.treebank import Parsed
+from espalier.data import Parsed
 from espalier.decomposition.allocations import Allocation
 from espalier.decomposition.decompose import batches, decompose_many
 from espalier.decomposition.dependence import Dependence, Space, depend

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import torch
 
-from espalier.data.scaffold import Examples, ScaffoldConfig, scaffold_corpus
+from espalier.data import Examples, ScaffoldConfig, scaffold_corpus
 from espalier.errors import ConfigError
 from espalier.experiments.experiment import Row
 from espalier.experiments.scaffold_models import ScaffoldModels

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from espalier.data.branching import branching_corpus
-from espalier.data.conllu import treebank
-from espalier.data.treebank import Treebank
+from espalier.data import Treebank, branching_corpus, treebank
 from espalier.experiments.cache import RunCache
 from espalier.experiments.languages import Language
 from espalier.nets.lstm import (
@@ -20,10 +18,7 @@ from espalier.nets.lstm import (
     load_language_model,
 )
 from espalier.runs import RunFolder
-from espalier.syntax.pairs import pairs_of
-from espalier.syntax.reading import describe_words
-from espalier.syntax.scores import pair_scores
-from espalier.syntax.summary import Row, baseline_rows, summarise
+from espalier.syntax import Row, baseline_rows, describe_words, pair_scores, pairs_of, summarise
 from espalier.training import TextRun, train
 
 Which = Literal["last", "ends", "all"]

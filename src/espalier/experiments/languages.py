@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from espalier.data.branching import BranchingConfig, Order
+from espalier.data import BranchingConfig, Order
 from espalier.errors import ConfigError
 from espalier.experiments.experiment import Scale, check_scale
 from espalier.training import Network, Recipe, TextRun

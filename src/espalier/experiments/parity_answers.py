@@ -14,12 +14,12 @@ import numpy as np
 
 from espalier import zoo
 from espalier.compiler import CompiledModel, compile_program
-from espalier.data.parity import ParityConfig, ParitySet, parity_set
+from espalier.data import ParityConfig, ParitySet, parity_set
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Row
 from espalier.experiments.intervals import summarise
 from espalier.experiments.parity_models import ProgramName, Read, Traced, name_of
-from espalier.learnability.minimal import minimal
+from espalier.learnability import minimal
 from espalier.learnability.supervision import ReadableRun, TraceRun
 from espalier.training import ParityRun, Trainable, TrainedRun, train
 

@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
-from espalier.data.parity import ParityConfig
+from espalier.data import ParityConfig
 from espalier.errors import ConfigError
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Scale, check_scale

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.data.scaffold import Examples
+from espalier.data import Examples
 from espalier.decomposition import propagate
 from espalier.nets.lstm import (
     LSTMLayer,

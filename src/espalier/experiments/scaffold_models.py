@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
 
-from espalier.data.scaffold import ScaffoldConfig, Setting
+from espalier.data import ScaffoldConfig, Setting
 from espalier.errors import ConfigError
 from espalier.experiments.experiment import Scale, check_scale
 from espalier.training import Network, Recipe, ScaffoldRun

@@ -16,7 +16,7 @@ from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
 from espalier.experiments.language_checkpoints import Checkpoints, syntax_rows, table_of
 from espalier.experiments.languages import Language, english, english_in_training, made_up
-from espalier.syntax.effects import TREE
+from espalier.syntax import TREE
 
 if TYPE_CHECKING:
     import pandas

@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 
 from espalier.interpreter.batch import NULL, Column, Mask, State
 from espalier.interpreter.past import before
-from espalier.language import Categorical, Head, Numerical, Program, SetValued
-from espalier.language.means import part_tables, place_means
+from espalier.language import (
+    Categorical,
+    Head,
+    Numerical,
+    Program,
+    SetValued,
+    part_tables,
+    place_means,
+)
 
 Floats = NDArray[np.float64]
 # How many positions are selected, and the sums over them.

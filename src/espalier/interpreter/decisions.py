@@ -15,8 +15,7 @@ import numpy as np
 from espalier.errors import ProgramError
 from espalier.interpreter.batch import Ints, State
 from espalier.interpreter.tables import NO_RULE
-from espalier.language import Program, RuleSet
-from espalier.language.lazy import Decision, LazyRules, Path
+from espalier.language import Decision, LazyRules, Path, Program, RuleSet
 
 # Decisions remembered; beyond these all are forgotten, so that memory has a bound.
 MOST = 1 << 19

@@ -9,8 +9,7 @@ import numpy as np
 from espalier.interpreter.batch import State
 from espalier.interpreter.machine import Machine
 from espalier.interpreter.trace import Trace, moment_of
-from espalier.language import Program, Run, Runs
-from espalier.language.program import check_batch, check_layers
+from espalier.language import Program, Run, Runs, check_batch, check_layers
 
 # Positions worked on at a time: enough to keep numpy busy, few enough to stay in the cache.
 CHUNK = 1 << 15

@@ -16,12 +16,12 @@ from espalier.language import (
     ByInput,
     ByPosition,
     Constant,
+    LazyRules,
     Numerical,
     Program,
     Run,
     Variable,
 )
-from espalier.language.lazy import LazyRules
 
 # A sequence that has run this long without halting is watched for a state that comes back.
 WATCH_FROM = 1024

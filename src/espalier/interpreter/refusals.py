@@ -10,8 +10,7 @@ from espalier.errors import ProgramError, UndefinedError
 from espalier.interpreter.attention import select
 from espalier.interpreter.batch import NULL, Column, Ints, Mask, State
 from espalier.interpreter.tables import UNDEFINED
-from espalier.language import Numerical, Program, Value, show_value
-from espalier.language.halting import can_halt, halting_variables
+from espalier.language import Numerical, Program, Value, can_halt, halting_variables, show_value
 
 
 def undefined(

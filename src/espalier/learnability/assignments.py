@@ -13,11 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from espalier.errors import ProgramError
-from espalier.interpreter.batch import Column, Ints, Mask, State
-from espalier.interpreter.interpret import chunks
-from espalier.interpreter.machine import Machine, codes_of
-from espalier.language import Numerical, Program
-from espalier.language.program import check_batch, check_layers
+from espalier.interpreter import Column, Ints, Machine, Mask, State, chunks, codes_of
+from espalier.language import Numerical, Program, check_batch, check_layers
 
 # Codes are packed into words of so many values.
 WORD = 1 << 62

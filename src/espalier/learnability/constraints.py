@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from espalier.interpreter.batch import Ints, Mask
+from espalier.interpreter import Ints, Mask
 from espalier.language import Atom, Program, Rule, Value, show_value
 from espalier.learnability.assignments import Assignments
 

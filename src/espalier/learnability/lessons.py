@@ -14,12 +14,10 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from espalier.compiler import CompiledModel
-from espalier.compiler.encoding import encode
+from espalier.compiler import CompiledModel, encode
 from espalier.errors import DataError
-from espalier.interpreter.batch import Column
-from espalier.language import Program
-from espalier.language.records import program_hash
+from espalier.interpreter import Column
+from espalier.language import Program, program_hash
 from espalier.learnability.assignments import (
     Distinct,
     Layer,

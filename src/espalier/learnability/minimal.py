@@ -17,9 +17,16 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from espalier.language import ByInput, ByPosition, Constant, Program, Rule, RuleSet
-from espalier.language.conflicts import find_conflict
-from espalier.language.validation import Initial
+from espalier.language import (
+    ByInput,
+    ByPosition,
+    Constant,
+    Initial,
+    Program,
+    Rule,
+    RuleSet,
+    find_conflict,
+)
 from espalier.learnability.assignments import mlp_inputs, run_layers, training_set
 from espalier.learnability.constraints import DroppedConstraint, loosen
 from espalier.results import Result

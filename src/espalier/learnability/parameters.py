@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from espalier.interpreter.batch import Ints
+from espalier.interpreter import Ints
 from espalier.language import Categorical, Numerical, Program, Rule, SetValued, Value, show_value
 from espalier.learnability.assignments import Assignments
 from espalier.results import Described

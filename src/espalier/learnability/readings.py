@@ -12,8 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from espalier.errors import DataError
-from espalier.interpreter.batch import Column, State
-from espalier.interpreter.machine import Machine
+from espalier.interpreter import Column, Machine, State
 from espalier.language import Numerical, Program, Variable
 from espalier.learnability.assignments import training_set
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from espalier.interpreter.batch import NULL, Column, Ints, State
-from espalier.interpreter.trace import Sublayer
+from espalier.interpreter import NULL, Column, Ints, State, Sublayer
 from espalier.language import Categorical, Numerical, Program, SetValued, Variable, show_value
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class TraceTables:
     def _vectors(self, columns: Mapping[str, Column]) -> Any:
         import pyarrow as pa
 
-        from espalier.compiler.encoding import encode
+        from espalier.compiler import encode
 
         assert self._layout is not None
         flat = encode(self._layout, columns).numpy().ravel()
@@ -128,6 +127,6 @@ def _column(spec: Variable, stored: Any) -> Column:
 
 
 def _layout(program: Program) -> Any:
-    from espalier.compiler.layout import lay_out
+    from espalier.compiler import lay_out
 
     return lay_out(program)

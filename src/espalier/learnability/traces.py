@@ -20,10 +20,8 @@ import numpy as np
 
 from espalier.errors import FileError, ProgramError, nearest
 from espalier.files import atomic_path
-from espalier.interpreter.batch import Column, Ints, State
-from espalier.interpreter.trace import Sublayer
-from espalier.language import Program
-from espalier.language.records import from_record, program_hash, to_record
+from espalier.interpreter import Column, Ints, State, Sublayer
+from espalier.language import Program, from_record, program_hash, to_record
 from espalier.learnability.assignments import Distinct, Layer, exact_sizes, run_layers, training_set
 from espalier.learnability.trace_tables import SIDES, SUBLAYERS, Side, TraceTables, columns_of
 from espalier.results import Result
@@ -82,8 +80,7 @@ class Traces(Result):
 
     def vectors(self, sublayer: Sublayer = "mlp") -> tuple[Tensor, Tensor]:
         """What a compiled model should hold before and after a sub-layer, a row a trace."""
-        from espalier.compiler.encoding import encode
-        from espalier.compiler.layout import lay_out
+        from espalier.compiler import encode, lay_out
 
         layout = lay_out(self.program)
         before, after = (encode(layout, self.states(side, sublayer)) for side in SIDES)

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from espalier.errors import ConfigError
-from espalier.language import Program, Run
-from espalier.language.records import program_hash
+from espalier.language import Program, Run, program_hash
 from espalier.runs import in_processes
 
 # Examples answered between two saves, by each process.

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from espalier.errors import ConfigError, DataError
-from espalier.language import Program, Run
-from espalier.language.records import program_hash
+from espalier.language import Program, Run, program_hash
 from espalier.programs.engines import Compiled, Engine, Interpreter, answers
 from espalier.programs.evaluation import Evaluation, Row
 from espalier.runs import (

@@ -15,10 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from espalier.errors import ProgramError
-from espalier.language import Generation, Program, Written
-from espalier.language.batches import chunks
-from espalier.language.program import check_batch, check_layers
-from espalier.language.variables import as_integer
+from espalier.language import (
+    Generation,
+    Program,
+    Written,
+    as_integer,
+    check_batch,
+    check_layers,
+    chunks,
+)
 from espalier.zoo import Entry
 
 if TYPE_CHECKING:
@@ -179,10 +184,10 @@ def _decoder(
     machine: Program | CompiledModel, numbers: list[int], max_layers: int | None
 ) -> Decoder:
     if isinstance(machine, Program):
-        from espalier.interpreter.decoder import SymbolDecoder
+        from espalier.interpreter import SymbolDecoder
 
         return SymbolDecoder(machine, numbers, max_layers=max_layers)
-    from espalier.compiler.decoder import WeightsDecoder
+    from espalier.compiler import WeightsDecoder
 
     return WeightsDecoder(machine, len(numbers), max_layers=max_layers)
 

@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from espalier.compiler import CompiledModel, compile_program
-from espalier.compiler.decoding import (
+from espalier.compiler import (
     NOT_A_VALUE,
     NULL,
     TOLERANCE,
     Column,
+    CompiledModel,
+    compile_program,
     decode,
+    encode,
     is_exact,
+    pad,
 )
-from espalier.compiler.encoding import encode
-from espalier.compiler.model import pad
 from espalier.errors import ProgramError
-from espalier.interpreter.batch import State
-from espalier.interpreter.machine import Machine
-from espalier.language import Numerical, Program, Run, show_value
-from espalier.language.batches import chunks
-from espalier.language.program import check_batch, check_layers
+from espalier.interpreter import Machine, State
+from espalier.language import Numerical, Program, Run, check_batch, check_layers, chunks, show_value
 from espalier.nets.compiled import hold
 from espalier.results import Result
 

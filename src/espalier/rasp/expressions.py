@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from espalier.errors import ProgramError
-from espalier.language.variables import as_integer, as_items
+from espalier.language import as_integer, as_items
 from espalier.rasp.operators import Operators, is_exactly_linear
 from espalier.rasp.selectors import Joined, Predicate, Select, Selector, check_selector
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from espalier.errors import ProgramError, UndefinedError, listed
-from espalier.language import Program
-from espalier.language.variables import as_integer, as_items
+from espalier.language import Program, as_integer, as_items
 from espalier.rasp.expressions import as_tokens
 
 

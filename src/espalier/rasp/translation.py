@@ -26,13 +26,13 @@ from espalier.language import (
     Rule,
     Value,
     Variable,
+    check_range,
     halt_spec,
     numerical_var,
     program_spec,
     qkv,
     var,
 )
-from espalier.language.validation import check_range
 from espalier.rasp.analysis import analyse
 from espalier.rasp.buckets import Bucketed, group
 from espalier.rasp.expressions import REQUIRED, Aggregate, Expression, Map, Width, as_tokens

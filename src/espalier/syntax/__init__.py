@@ -5,29 +5,38 @@ interdependence alone. Treebanks themselves are in `espalier.data`; figures are 
 `espalier.experiments`.
 """
 
-from espalier.syntax.effects import Effect, effect_of_syntax, frequency_correlations
+from espalier.syntax.effects import TREE, Effect, effect_of_syntax, frequency_correlations
 from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
 from espalier.syntax.probe import Attachment, attachment, baselines
-from espalier.syntax.scores import Scores, pair_scores
+from espalier.syntax.reading import describe_words
+from espalier.syntax.scores import SPACES, Scores, pair_scores
 from espalier.syntax.spanning import heaviest_noncrossing_trees, heaviest_trees
 from espalier.syntax.strata import by_distance, by_stratum
+from espalier.syntax.summary import Row, baseline_rows, probe, summarise
 from espalier.syntax.table import write_pairs
 
 __all__ = [
     "CLASSES",
+    "SPACES",
+    "TREE",
     "Attachment",
     "Effect",
+    "Row",
     "Scores",
     "TreePairs",
     "attachment",
+    "baseline_rows",
     "baselines",
     "by_distance",
     "by_stratum",
+    "describe_words",
     "effect_of_syntax",
     "frequency_correlations",
     "heaviest_noncrossing_trees",
     "heaviest_trees",
     "pair_scores",
     "pairs_of",
+    "probe",
+    "summarise",
     "write_pairs",
 ]

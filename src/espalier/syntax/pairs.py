@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from espalier.data.treebank import CLOSED, OPEN, TAGS, Treebank
-from espalier.data.trees import flat_distances
+from espalier.data import CLOSED, OPEN, TAGS, Treebank, flat_distances
 
 Array = np.ndarray
 # Of a pair: both words open, both closed, one of each; `other` where either is neither.

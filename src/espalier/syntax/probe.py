@@ -15,8 +15,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from espalier.data.treebank import ROOT, TAGS, Treebank
-from espalier.data.trees import pair_starts, same_length
+from espalier.data import ROOT, TAGS, Treebank, pair_starts, same_length
 from espalier.syntax.resampling import bootstrap_means
 from espalier.syntax.spanning import Edges, heaviest_noncrossing_trees, heaviest_trees
 

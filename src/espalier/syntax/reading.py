@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from espalier.data.treebank import Treebank
+from espalier.data import Treebank
 from espalier.errors import ModelError
 from espalier.nets.lstm import UNKNOWN, LanguageModel, Vocabulary
 from espalier.syntax.effects import Words

@@ -11,8 +11,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float, Int
 
-from espalier.data.treebank import Treebank
-from espalier.data.trees import pair_starts
+from espalier.data import Treebank, pair_starts
 from espalier.decomposition import (
     AllPairs,
     HiddenStates,

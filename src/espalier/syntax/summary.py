@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from espalier.data.treebank import Treebank
+from espalier.data import Treebank
 from espalier.errors import DataError
 from espalier.syntax.effects import TREE, Effect, Words, effect_of_syntax, frequency_correlations
 from espalier.syntax.pairs import TreePairs

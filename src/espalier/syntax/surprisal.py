@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.data.treebank import Treebank
+from espalier.data import Treebank
 from espalier.decomposition import HiddenStates, one_thread_each
 from espalier.nets.lstm import LanguageModel, recur
 from espalier.syntax.reading import encode_words, threads_for

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from espalier.data.treebank import TAGS, Treebank
-from espalier.data.trees import pair_starts
+from espalier.data import TAGS, Treebank, pair_starts
 from espalier.decomposition import one_thread_each
 from espalier.errors import FileError
 from espalier.files import atomic_path

@@ -6,7 +6,7 @@ from espalier.training.gradients import member_gradients, scaffold_gradients
 from espalier.training.measures import TextLoss
 from espalier.training.parity import TOKENS, ParityRun, ParityTransformers
 from espalier.training.scaffold import ScaffoldRun
-from espalier.training.scan import ScanRun
+from espalier.training.scan import ScanRun, TranslationTask
 from espalier.training.scan_answers import ScanTransformers
 from espalier.training.scan_batches import SYMBOLS
 from espalier.training.settings import flatten, override, parse_words, read_toml
@@ -47,6 +47,7 @@ __all__ = [
     "TextRun",
     "Trainable",
     "TrainedRun",
+    "TranslationTask",
     "by_seed",
     "check_seeds",
     "flatten",

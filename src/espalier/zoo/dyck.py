@@ -15,13 +15,13 @@ from espalier.language import (
     Head,
     RuleBuilder,
     Variable,
+    as_items,
+    check_range,
     halt_spec,
     program_spec,
     v_relative,
     var,
 )
-from espalier.language.validation import check_range
-from espalier.language.variables import as_items
 from espalier.zoo.entry import Entry, last_output
 from espalier.zoo.writing import write_once
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ProgramError
-from espalier.language import Program
-from espalier.language.validation import check_range
-from espalier.language.variables import as_integer, as_items
+from espalier.language import Program, as_integer, as_items, check_range
 from espalier.results import Result
 
 if TYPE_CHECKING:

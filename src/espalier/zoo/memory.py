@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from espalier.errors import ProgramError
-from espalier.language.variables import as_integer, as_items
+from espalier.language import as_integer, as_items
 
 AT_MOST_0, POSITIVE, NO_NUMBER = range(3)
 # Cells behind the memory, always empty: an instruction may start there, and then halts.

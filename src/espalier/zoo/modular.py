@@ -15,12 +15,12 @@ from espalier.language import (
     Program,
     RuleBuilder,
     Variable,
+    check_range,
     halt_spec,
     program_spec,
     v_relative,
     var,
 )
-from espalier.language.validation import check_range
 from espalier.zoo.entry import Entry, last_output
 from espalier.zoo.writing import write_once
 

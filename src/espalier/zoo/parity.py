@@ -13,6 +13,8 @@ from typing import Any
 from espalier.errors import ProgramError
 from espalier.language import (
     Program,
+    as_items,
+    check_range,
     halt_spec,
     numerical_var,
     program_spec,
@@ -20,8 +22,6 @@ from espalier.language import (
     v_relative,
     var,
 )
-from espalier.language.validation import check_range
-from espalier.language.variables import as_items
 from espalier.zoo.entry import Entry, last_output
 
 START = 2

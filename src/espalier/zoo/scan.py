@@ -28,8 +28,7 @@ from typing import Any
 
 from espalier.data import scan as task
 from espalier.errors import ProgramError
-from espalier.language import Program, halt_spec, program_spec, qkv, v_relative, var
-from espalier.language.validation import check_range
+from espalier.language import Program, check_range, halt_spec, program_spec, qkv, v_relative, var
 from espalier.zoo.entry import Entry
 from espalier.zoo.scan_tree import HALVES, MOST_VISITS, NODES, ROOTS, STEPS, VERBS, Move
 

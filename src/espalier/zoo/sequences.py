@@ -8,7 +8,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from espalier.errors import ProgramError
-from espalier.language.variables import as_integer, as_items
+from espalier.language import as_integer, as_items
 from espalier.rasp import Translation
 from espalier.zoo.entry import Entry
 

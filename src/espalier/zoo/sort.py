@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from operator import eq, lt
 
-from espalier.language.validation import check_range
+from espalier.language import check_range
 from espalier.rasp import (
     aggregate,
     categorical,

@@ -7,12 +7,14 @@ from espalier.learnability.supervision.readable import (
     ReadableRun,
     ReadableSettings,
     ReadableTransformers,
+    shape_for,
 )
 from espalier.learnability.supervision.traces import (
     TraceRun,
     TraceSettings,
     TraceTrained,
     agreement,
+    trace_learner,
 )
 
 KINDS = (TraceRun, ReadableRun)
@@ -26,4 +28,6 @@ __all__ = [
     "TraceSettings",
     "TraceTrained",
     "agreement",
+    "shape_for",
+    "trace_learner",
 ]

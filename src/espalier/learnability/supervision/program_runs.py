@@ -14,8 +14,7 @@ from typing import Any, Self
 from espalier.compiler import CompiledModel, compile_program
 from espalier.errors import ConfigError, FileError
 from espalier.files import write_text
-from espalier.language import Program
-from espalier.language.records import from_record, program_hash, to_record
+from espalier.language import Program, from_record, program_hash, to_record
 from espalier.runs import Plan, RunFolder
 from espalier.training import Trainable, check_seeds, flatten, override, step_plan
 

@@ -23,8 +23,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.language import Program, Run
-from espalier.language.program import check_batch
+from espalier.language import Program, Run, check_batch
 from espalier.learnability.readings import UNKNOWN, Readings, class_places, readings
 from espalier.learnability.supervision.program_runs import ProgramRun
 from espalier.nets import Dice
