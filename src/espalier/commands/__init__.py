@@ -1,8 +1,20 @@
 """What the command line can do: thin functions that call the library and show what it returns."""
 
+from espalier.commands import decomposition, learnability, learning, programs, syntax, training
 from espalier.commands.demo import demo_command
 from espalier.commands.doctor import doctor_command
 from espalier.commands.reproduce import reproduce_command
 from espalier.commands.scan import scan_command
 
-__all__ = ["demo_command", "doctor_command", "reproduce_command", "scan_command"]
+__all__ = [
+    "decomposition",
+    "demo_command",
+    "doctor_command",
+    "learnability",
+    "learning",
+    "programs",
+    "reproduce_command",
+    "scan_command",
+    "syntax",
+    "training",
+]

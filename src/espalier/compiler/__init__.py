@@ -4,9 +4,9 @@ from espalier.compiler.compile import compile_program
 from espalier.compiler.decoder import WeightsDecoder
 from espalier.compiler.decoding import NOT_A_VALUE, NULL, TOLERANCE, Column, decode, is_exact
 from espalier.compiler.encoding import encode
-from espalier.compiler.files import FORMAT, load_compiled
+from espalier.compiler.files import FORMAT
 from espalier.compiler.layout import lay_out
-from espalier.compiler.model import CompiledModel, pad
+from espalier.compiler.model import CompiledModel, load_compiled, pad
 
 __all__ = [
     "FORMAT",

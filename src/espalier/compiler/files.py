@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from espalier.compiler.fit import dtype_named, misfits
-from espalier.compiler.layout import lay_out
-from espalier.compiler.model import CompiledModel
+from espalier.compiler.layout import Layout, lay_out
 from espalier.errors import CompileError, FileError, ModelError, ProgramError
 from espalier.language import find_conflict, from_record, to_record
 from espalier.nets import (
@@ -24,22 +26,33 @@ from espalier.nets import (
     read_safetensors,
     write_safetensors,
 )
-from espalier.nets.compiled import from_tensors, to_tensors
+from espalier.nets.compiled import Weights, from_tensors, to_tensors
 
 FORMAT = "espalier-compiled"
 VERSION = 2
 
 
-def save_compiled(model: CompiledModel, path: str | os.PathLike[str]) -> None:
-    """Write `model` as it is to `path`, whole or not at all."""
-    clash = find_conflict(model.program.rules)
+@dataclass(frozen=True)
+class Stored:
+    """What a file holds of a compiled model: `digest` and `dtype` are of what was compiled."""
+
+    layout: Layout
+    weights: Weights
+    digest: str
+    dtype: torch.dtype
+
+
+def write_compiled(stored: Stored, path: str | os.PathLike[str]) -> None:
+    """Write a model as it is to `path`, whole or not at all."""
+    program = stored.layout.program
+    clash = find_conflict(program.rules)
     if clash is not None:
         raise CompileError(
             f"cannot write {path}: [{clash[0]}] and [{clash[1]}] can hold together, as in a "
             f"minimal version that lost conditions, and no such program is read back; save the "
             f"program that keeps them"
         )
-    tensors, weights = to_tensors(model.weights)
+    tensors, weights = to_tensors(stored.weights)
     try:
         check_finite(tensors)
     except ModelError as error:
@@ -47,18 +60,18 @@ def save_compiled(model: CompiledModel, path: str | os.PathLike[str]) -> None:
     metadata = {
         "format": FORMAT,
         "version": str(VERSION),
-        "program": json.dumps(to_record(model.program)),
-        "layout": json.dumps(model.labels),
-        "vocabulary": json.dumps(model.program.vocabulary),
+        "program": json.dumps(to_record(program)),
+        "layout": json.dumps(stored.layout.labels),
+        "vocabulary": json.dumps(program.vocabulary),
         "weights": weights,
-        "compiled": model.compiled_digest,
-        "dtype": str(model.compiled_dtype),
+        "compiled": stored.digest,
+        "dtype": str(stored.dtype),
     }
     write_safetensors(path, tensors, metadata)
 
 
-def load_compiled(path: str | os.PathLike[str]) -> CompiledModel:
-    """The model that was saved to `path`; its `is_as_compiled` tells whether it was edited."""
+def read_compiled(path: str | os.PathLike[str]) -> Stored:
+    """What was written to `path`, if all of it is whole and fits together."""
     if not isinstance(path, str | os.PathLike) or not Path(path).is_file():
         raise FileError(f"there is no file {path}; `espalier compile NAME -o FILE` writes one")
     tensors, metadata = read_safetensors(path)
@@ -80,7 +93,4 @@ def load_compiled(path: str | os.PathLike[str]) -> CompiledModel:
             raise ModelError(f"its weights do not fit its program: {fault}")
     except (CompileError, ModelError, ProgramError) as error:
         raise FileError(f"{path} is damaged: {error}") from error
-    model = CompiledModel(layout, weights)
-    model.compiled_digest = metadata["compiled"]
-    model.compiled_dtype = dtype_named(metadata["dtype"])
-    return model
+    return Stored(layout, weights, metadata["compiled"], dtype_named(metadata["dtype"]))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from espalier.compiler.feedforward import unit_labels
+from espalier.compiler.files import Stored, read_compiled, write_compiled
 from espalier.compiler.layout import Layout
 from espalier.errors import CompileError, ProgramError
 from espalier.language import Program, Run, Runs, check_batch, check_layers, chunks
@@ -135,9 +136,8 @@ class CompiledModel(nn.Module):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights, layout and program to one safetensors file."""
-        from espalier.compiler.files import save_compiled
-
-        save_compiled(self, path)
+        found = Stored(self.layout, self.weights, self.compiled_digest, self.compiled_dtype)
+        write_compiled(found, path)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> CompiledModel:
         # Thresholds are chosen for a type; rounding them into a narrower one would move them.
@@ -173,6 +173,21 @@ def _not_narrower(found: Tensor, tensor: Tensor) -> Tensor:
     """`found`, or `tensor` beside it where that is wider: a threshold in a narrow model."""
     is_narrower = found.is_floating_point() and found.element_size() < tensor.element_size()
     return tensor.to(found.device) if is_narrower else found
+
+
+def load_compiled(path: str | os.PathLike[str]) -> CompiledModel:
+    """The model that was saved to `path`; its `is_as_compiled` tells whether it was edited.
+
+    >>> import espalier as es
+    >>> file = getfixture("tmp_path") / "parity.safetensors"
+    >>> es.compile_program(es.zoo.load("parity-sequential-relative").program).save(file)
+    >>> load_compiled(file).run([2, 1, 0, 1]).outputs
+    [0, 1, 1, 0]
+    """
+    stored = read_compiled(path)
+    model = CompiledModel(stored.layout, stored.weights)
+    model.compiled_digest, model.compiled_dtype = stored.digest, stored.dtype
+    return model
 
 
 def pad(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -1,5 +1,6 @@
 """Files in, token arrays out: scaffold corpora, text, SCAN, parity, treebanks."""
 
+from espalier.data import scan
 from espalier.data.batches import fold
 from espalier.data.branching import BranchingConfig, Order, branching_corpus
 from espalier.data.conllu import read_conllu, treebank
@@ -64,6 +65,7 @@ __all__ = [
     "rule_frequency_grid",
     "same_length",
     "scaffold_corpus",
+    "scan",
     "scan_split",
     "text_corpus",
     "translate",
