@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+import espalier as es
 from espalier.errors import ProgramError
 from espalier.interpreter import interpret
 from espalier.language import Rule, RuleSet, halt_spec, numerical_var, program_spec, qkv, var
@@ -87,9 +88,13 @@ def copy_of(source, copy, size):
     ],
     ids=["no rule", "never met", "by way of another", "unrelated counters"],
 )
-def test_long_loops_are_noticed(program):
+def test_long_loops_are_noticed_by_both_machines(program):
     with pytest.raises(ProgramError, match="never halts"):
         interpret(program, [0, 0])
+    model = es.compile_program(program)
+    with pytest.raises(ProgramError, match="never halts"):
+        model.run([0, 0])
+    assert model.run([0, 0], max_layers=5) == es.interpret_many(program, [[0, 0]], max_layers=5)[0]
 
 
 def test_what_heads_carry_can_be_met():

@@ -12,7 +12,15 @@ from espalier.compiler.feedforward import unit_labels
 from espalier.compiler.files import Stored, read_compiled, write_compiled
 from espalier.compiler.layout import Layout
 from espalier.errors import CompileError, ProgramError
-from espalier.language import Program, Run, Runs, check_batch, check_layers, chunks
+from espalier.language import (
+    Program,
+    Run,
+    Runs,
+    can_halt,
+    check_batch,
+    check_layers,
+    chunks,
+)
 from espalier.nets.compiled import (
     MLP,
     CompiledEncoder,
@@ -22,7 +30,7 @@ from espalier.nets.compiled import (
     Weights,
     digest_of,
 )
-from espalier.shapes import Lengths, Logits, Tokens
+from espalier.shapes import Lengths, Logits, Residual, Tokens
 
 
 class CompiledModel(nn.Module):
@@ -126,6 +134,8 @@ class CompiledModel(nn.Module):
     ) -> dict[int, Run]:
         tokens, lengths = pad([sequences[n] for n in numbers], self.device)
         encoder = self.fast_encoder() or self.encoder
+        if max_layers is None:
+            self._refuse_never_halting(encoder.embed(tokens), lengths, numbers)
         finished: Finished = encoder(tokens, lengths, max_layers=max_layers)
         outputs = finished.logits.argmax(-1).tolist()
         layers, halted = finished.layers.tolist(), finished.halted.tolist()
@@ -133,6 +143,20 @@ class CompiledModel(nn.Module):
             number: Run(outputs[row][: len(sequences[number])], layers[row], halted[row])
             for row, number in enumerate(numbers)
         }
+
+    def _refuse_never_halting(self, z: Residual, lengths: Lengths, numbers: list[int]) -> None:
+        """Raise for a sequence that no rule can ever make halt, as the interpreter does."""
+        halt = self.program.halt
+        if halt is None or self.program.derived(can_halt) or not self.is_as_compiled:
+            return
+        open_ = z[..., self.layout.dimension(halt.variable, halt.value)] < 0.5
+        open_ &= torch.arange(z.shape[1], device=z.device) < lengths[:, None]
+        for row, position in open_.nonzero().tolist():
+            raise ProgramError(
+                f"input {numbers[row]} never halts: no rule that can ever hold writes the halt "
+                f"value, with {halt.variable!r} not {halt.value} at position {position}; give "
+                "max_layers to stop it"
+            )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights, layout and program to one safetensors file."""

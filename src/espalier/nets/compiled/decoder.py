@@ -39,7 +39,7 @@ class CachedDecoder:
         z = self._encoder.embed(tokens, torch.where(fresh.valid, fresh.positions, 0))
         layers, index = torch.zeros_like(counts), 0
         settled: Settled = [None] * len(self._encoder.attention.patterns)
-        watch = EndlessWatch(max(WATCH_FROM, len(self._kept)))
+        watch = EndlessWatch(self._encoder.decisive, max(WATCH_FROM, len(self._kept)))
         resting: Bool[Tensor, "B M"] | None = None
         while index != self._max_layers:
             layers += 1 if resting is None else ~resting[rows, last]

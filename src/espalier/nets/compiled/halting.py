@@ -58,10 +58,10 @@ class Halting(nn.Module):
 
 
 class EndlessWatch:
-    """Refuses sequences whose state comes back: they never halt."""
+    """Refuses sequences whose state comes back, in the dimensions that count: they never halt."""
 
-    def __init__(self, watch_from: int = WATCH_FROM) -> None:
-        self._from = watch_from
+    def __init__(self, dimensions: Tensor | None = None, watch_from: int = WATCH_FROM) -> None:
+        self._dimensions, self._from = dimensions, watch_from
         self._seen: Tensor | None = None
 
     def look(self, index: int, z: Tensor, running: Tensor, rows: Tensor | None = None) -> None:
@@ -71,6 +71,7 @@ class EndlessWatch:
         """
         if index < self._from:
             return
+        z = z if self._dimensions is None else z[..., self._dimensions]
         if self._seen is not None:
             again = (z == self._seen).flatten(1).all(-1) & running
             if bool(again.any()):

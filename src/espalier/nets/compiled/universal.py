@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from espalier.nets.compiled.attention import SelfAttention, Settled
+from espalier.nets.compiled.cone import halting_dimensions
 from espalier.nets.compiled.feedforward import FeedForward
 from espalier.nets.compiled.halting import EndlessWatch, Finished, Halting
 from espalier.nets.compiled.sparse import SparseLinear
@@ -27,6 +28,7 @@ class UniversalEncoder(Halting):
 
     token_embedding: Tensor
     position_embedding: Tensor | None
+    decisive: Tensor | None
 
     def __init__(
         self,
@@ -47,6 +49,9 @@ class UniversalEncoder(Halting):
         )
         self.feedforward = feedforward or FeedForward(weights.feedforward, groups)
         self.unembedding = SparseLinear(weights.unembedding)
+        # An MLP of another making may read anything.
+        decisive = halting_dimensions(weights) if feedforward is None else None
+        self.register_buffer("decisive", decisive)
 
     def embed(self, tokens: Tokens, positions: Tokens | None = None) -> Residual:
         """The residual stream before the first layer; positions count from 0 unless given."""
@@ -69,7 +74,7 @@ class UniversalEncoder(Halting):
         # Row r of z is sequence running[r], until it is done; the dead are swept out in groups.
         running = torch.arange(len(tokens), device=tokens.device)
         alive = torch.ones_like(halted)
-        settled, watch, index = self.attention.settle(z, valid), EndlessWatch(), 0
+        settled, watch, index = self.attention.settle(z, valid), EndlessWatch(self.decisive), 0
         while len(running) and index != max_layers:
             z = self.layer_(z, valid, settled, layers=index)
             index += 1
