@@ -50,7 +50,7 @@ def describe(manifests: dict[str, dict]) -> str:
         if name != "ensembles":
             versions = f"torch {one['versions']['torch']}, espalier {one['versions']['espalier']}"
             lines.append(
-                f"| {name} | {one['device']} | {versions} | {one['scale']} | {one['seconds']:g} | "
+                f"| {name} | {one['device']} | {versions} | {one['scale']} | {one['seconds']:.0f} | "
                 f"{one['data']['sha256'][:12]} |"
             )
     head = "| rows | device | versions | scale | seconds | data |\n|---|---|---|---|---|---|\n"

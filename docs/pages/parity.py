@@ -1,6 +1,6 @@
 """The learning page's Transformers trained end to end: Table 3 and Figures 5, 9, 10 and 11.
 
-What `python -m benchmarks.learn run --only parity` has finished is shown; of the rest of Table 3's
+What has been trained is shown; of the rest of Table 3's
 Transformers the table says that they are not trained yet.
 """
 

@@ -1,6 +1,6 @@
 """docs/results/syntax.md from committed rows: `python -m docs.pages syntax`.
 
-Reads docs/results/data/syntax, where `python -m benchmarks.syntax unpack` put what the device wrote
+Reads docs/results/data/syntax, with what one run left there
 (syntax.parquet, training.parquet, manifest.json), and branching.parquet, the rows of `espalier
 reproduce syntax-branching --scale small`; draws docs/images/syntax.
 """
