@@ -50,8 +50,8 @@ def describe(manifests: dict[str, dict]) -> str:
         if name != "ensembles":
             versions = f"torch {one['versions']['torch']}, espalier {one['versions']['espalier']}"
             lines.append(
-                f"| {name} | {one['device']} | {versions} | {one['scale']} | {one['seconds']:.0f} | "
-                f"{one['data']['sha256'][:12]} |"
+                f"| {name} | {one['device']} | {versions} | {one['scale']} | "
+                f"{one['seconds']:.0f} | {one['data']['sha256'][:12]} |"
             )
     head = "| rows | device | versions | scale | seconds | data |\n|---|---|---|---|---|---|\n"
     return head + "\n".join(lines)

@@ -27,6 +27,11 @@ def compile_program(
     `sharpness` is the logit of a match (the paper's lambda, there 100); by default it is as large
     as it takes for everything that is not selected to get a weight of exactly 0. Much below 50,
     what is not selected shows, the more the longer the input; `verify` tells whether it matters.
+
+    >>> import espalier as es
+    >>> model = es.compile_program(es.zoo.load("parity-sequential-relative").program)
+    >>> model.run([2, 1, 0, 1]).outputs
+    [0, 1, 1, 0]
     """
     if not isinstance(program, Program):
         raise CompileError(f"compile_program needs a Program; found {type(program).__name__}")

@@ -37,6 +37,12 @@ def treebank(
 
     `source` is a file, several files, or a folder: all *.conllu files in it, by name. A known
     treebank ('ud-english-ewt') is found by its name.
+
+    >>> line = chr(9).join("1 Go go VERB _ _ 0 root _ _".split())
+    >>> file = getfixture("tmp_path") / "one.conllu"
+    >>> _ = file.write_text(line)
+    >>> treebank(file)[0].words
+    ('Go',)
     """
     given = [source] if isinstance(source, str | os.PathLike) else list(source)
     files = [file for one in given for file in _files(Path(one))]

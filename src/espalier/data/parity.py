@@ -101,7 +101,11 @@ class ParitySplit(Described):
 
 
 def parity_set(config: ParityConfig) -> ParitySet:
-    """The strings of a config, always the same ones."""
+    """The strings of a config, always the same ones.
+
+    >>> len(parity_set(ParityConfig(3, 2)))
+    8
+    """
     source = np.random.default_rng([config.longest, config.per_count, config.seed])
     ones = np.repeat(np.arange(config.longest + 1), config.per_count)
     lengths = source.integers(np.maximum(ones, config.shortest), config.longest + 1)
@@ -120,7 +124,12 @@ def parity_split(
     shortest: int = 0,
     seed: int = 0,
 ) -> ParitySplit:
-    """The paper's two sets: strings of up to 20 and up to 40 bits, `each` for a count of ones."""
+    """The paper's two sets: strings of up to 20 and up to 40 bits, `each` for a count of ones.
+
+    >>> split = parity_split(each=2)
+    >>> split.train.strings()[:3]
+    ['0000000000000000000', '00000000000000000', '000001000000000000']
+    """
     asked = ParityConfig(train_length, each, seed, shortest)
     return ParitySplit(
         parity_set(replace(asked, seed=2 * seed)),

@@ -116,7 +116,15 @@ class ScaffoldCorpus(Described):
 
 
 def scaffold_corpus(config: ScaffoldConfig) -> ScaffoldCorpus:
-    """The corpus that the config and its seed determine."""
+    """The corpus that the config and its seed determine.
+
+    >>> config = ScaffoldConfig(
+    ...     length=2, tokens=200, vocabulary=20, rules=4, scaffolds=2, copies=2, tests=3,
+    ...     test_length=12,
+    ... )
+    >>> scaffold_corpus(config).in_domain.tokens.shape
+    (3, 12)
+    """
     rng = np.random.default_rng(config.seed)
     phrases = _distinct_phrases(config, rng)
     train, starts = _lay_out(config, phrases, rng)

@@ -63,6 +63,12 @@ def text_corpus(
 
     `vocabulary` keeps that many most frequent words, <unk> and <eos> among them. One file is
     split by lines: nine tenths to train on, the rest for validation and test.
+
+    >>> folder = getfixture("tmp_path")
+    >>> for part in ("train", "valid", "test"):
+    ...     _ = (folder / f"{part}.txt").write_text("the cat sat")
+    >>> text_corpus(folder).words
+    ('the', 'cat', 'sat', '<eos>', '<unk>')
     """
     known = str(source) in TEXTS
     place = find(str(source), data) if known else Path(source)

@@ -69,6 +69,10 @@ def interdependence(
 
     It is read after step `at`, by default the last word of both sets, from the hidden state or,
     as in the earlier paper, from the logits.
+
+    >>> import espalier as es
+    >>> es.interdependence(es.english_model(), ["the", "city", "of", "London"]).values.shape
+    (4, 4)
     """
     if a is not None and b is not None:
         return depend(model, tokens, a=a, b=b, at=at, space=space, allocation=allocation)

@@ -102,6 +102,13 @@ def reproduce(
     `config` takes the place of the scale's own. Of experiments that train several models by
     themselves, `only` chooses those whose names have all of these words ("2 layers", "shared").
     After `seconds`, if given, it stops as by Ctrl-C, to go on when asked for again.
+
+    >>> import espalier as es
+    >>> folder = getfixture("tmp_path")
+    >>> places = {"out": folder / "two", "runs": folder / "runs"}
+    >>> found = es.reproduce("alta-table-2", scale="smoke", **places)
+    >>> sorted(file.name for file in found.path.iterdir())
+    ['figure.png', 'figure.svg', 'manifest.json', 'rows.parquet']
     """
     experiment = find(name)
     chosen = experiment.config(check_scale(scale)) if config is None else config

@@ -21,6 +21,11 @@ def interpret(
     """Run `program` on one sequence and keep everything it went through.
 
     It stops when the program halts, or after `max_layers` layers, whichever is first.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> es.interpret(entry.program, entry.encode("101")).outputs
+    [0, 1, 1, 0]
     """
     max_layers = check_layers(program, max_layers)
     checked = program.tokens(tokens)
@@ -42,7 +47,14 @@ def interpret_many(
     *,
     max_layers: int | None = None,
 ) -> Runs:
-    """Run `program` on sequences of any lengths; each halts by itself."""
+    """Run `program` on sequences of any lengths; each halts by itself.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> runs = es.interpret_many(entry.program, [entry.encode("101"), entry.encode("1")])
+    >>> [run.outputs[-1] for run in runs]
+    [0, 1]
+    """
     max_layers = check_layers(program, max_layers)
     sequences = check_batch(program, batch)
     machine = Machine(program)

@@ -57,7 +57,11 @@ def qkv(
     relative_positions: Iterable[int] | None = None,
     output_spec: Variable | None = None,
 ) -> Head:
-    """A head that carries `value` from the positions whose `key` equals (or is in) `query`."""
+    """A head that carries `value` from the positions whose `key` equals (or is in) `query`.
+
+    >>> print(qkv("query", "key", "value"))
+    value where query = key
+    """
     for role, name in (("query", query), ("key", key), ("value", value)):
         _check_name(role, name)
     offsets = None
@@ -77,7 +81,11 @@ def qkv(
 
 
 def v_relative(value: str, relative_position: int, output_spec: Variable | None = None) -> Head:
-    """A head that carries `value` from the position `relative_position` to the right of each."""
+    """A head that carries `value` from the position `relative_position` to the right of each.
+
+    >>> print(v_relative("parity", -1))
+    parity at -1
+    """
     _check_name("value", value)
     offset = as_integer(relative_position, "the relative position")
     _check_reach(value, frozenset([offset]))
@@ -85,7 +93,11 @@ def v_relative(value: str, relative_position: int, output_spec: Variable | None 
 
 
 def halt_spec(variable: str, halt_value: int = 1) -> Halt:
-    """Halt a sequence after the first layer at whose end `variable` is `halt_value` everywhere."""
+    """Halt a sequence after the first layer at whose end `variable` is `halt_value` everywhere.
+
+    >>> halt_spec("done", halt_value=1)
+    Halt(variable='done', value=1)
+    """
     _check_name("halt variable", variable)
     return Halt(variable, as_integer(halt_value, "the halt value"))
 

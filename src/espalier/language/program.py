@@ -189,6 +189,16 @@ def program_spec(
     `ffn_fn` is explored along at most `max_paths` paths; with `rules="lazy"` only when its rules
     are needed, which `interpret` does without. `vocabulary` names the tokens. In a
     `causal` program a position sees only its left, and `generate` can write with it.
+
+    >>> from espalier.language import var
+    >>> def step(z):
+    ...     z["x"] = 1 - z["x"]
+    >>> program = program_spec(
+    ...     variables={"x": var(2, input_init_fn=lambda token: token)},
+    ...     ffn_fn=step, output_name="x", input_range=2,
+    ... )
+    >>> len(program.rules)
+    2
     """
     heads = {} if heads is None else heads
     specs = all_variables(variables, heads)

@@ -213,6 +213,9 @@ def var(
 
     A rule that writes a value beyond them is refused; or with `out_of_range="saturate"` writes the
     nearest value, with `"wrap"` the remainder. First values are never changed, only refused.
+
+    >>> print(var(3, default=1))
+    categorical, 3 values
     """
     size = as_integer(range, "the range of var")
     spec = Categorical(size, Init(0, input_init_fn, position_init_fn), out_of_range)
@@ -226,7 +229,11 @@ def numerical_var(
     input_init_fn: InitFunction | None = None,
     position_init_fn: InitFunction | None = None,
 ) -> Numerical:
-    """A numerical variable whose buckets are `values`: at least two, sorted, all different."""
+    """A numerical variable whose buckets are `values`: at least two, sorted, all different.
+
+    >>> numerical_var((0, 0.5, 1)).values
+    (0.0, 0.5, 1.0)
+    """
     buckets = tuple(as_real(value) for value in as_items(values, "the values of numerical_var"))
     spec = Numerical(buckets, Init(0.0, input_init_fn, position_init_fn))
     return Numerical(buckets, _with_default(spec, default))
@@ -244,6 +251,9 @@ def set_var(
 
     Without a range it is the least that holds every element; without a default it is the empty
     set where that is declared, else the first set. `set_var(range, values)` means the same.
+
+    >>> set_var(3, [{0}, {0, 2}]).size
+    3
     """
     if hasattr(values, "__index__") and not hasattr(range, "__index__"):
         values, range = range, values  # type: ignore[assignment]

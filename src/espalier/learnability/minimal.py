@@ -82,6 +82,11 @@ def minimal(
     With `constraints`, rules lose the conditions that are not needed either (Definition 1). On
     those inputs it does exactly what `program` does. `max_layers` stops a program that does not
     halt by itself.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> len(es.minimal(entry.program, [entry.encode("0")]).rules), len(entry.program.rules)
+    (3, 7)
     """
     sequences, max_layers = training_set(program, inputs, max_layers)
     lost: list[DroppedConstraint] = []

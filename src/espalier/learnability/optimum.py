@@ -52,6 +52,12 @@ def local_optimum(
 
     `inputs` are the training set, and `alpha` weighs the penalty, the sum of absolute values or of
     squares of all parameters. `max_layers` stops a program that does not halt by itself.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> inputs = [entry.encode(bits) for bits in ("1", "01", "110", "0111")]
+    >>> es.local_optimum(es.minimal(entry.program, inputs), inputs).holds
+    True
     """
     if penalty not in get_args(Penalty):
         raise ConfigError(f"penalty is {penalty!r}; {nearest(penalty, get_args(Penalty))}")

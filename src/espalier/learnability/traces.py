@@ -111,6 +111,11 @@ def record_traces(
 
     With `out`, rows go to that Parquet file as they come, which appears whole or not at all.
     `distinct` keeps the first of equal rows, and `vectors` also writes the residual stream.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> print(es.record_traces(entry.program, [entry.encode("101")], distinct=True))
+    16 distinct traces of 4 variables
     """
     path = None if out is None else Path(out)
     if path is not None and path.suffix.lower() != ".parquet":

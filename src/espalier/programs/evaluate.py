@@ -47,6 +47,13 @@ def evaluate(
     """Answer every case with `entry`'s program, or with another `program` in its place.
 
     With `out`, rows are kept in that folder as they come, and a run that was stopped goes on.
+
+    >>> import espalier as es
+    >>> from espalier.programs import Case, Interpreter
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> cases = [Case("101", 0, 3), Case("111", 1, 3)]
+    >>> es.evaluate(entry, cases, engine=Interpreter(workers=1)).accuracy
+    1.0
     """
     if not cases:
         raise DataError("there is nothing to evaluate: no cases were given")

@@ -57,6 +57,12 @@ def generate(
 
     A `Program` writes on symbols, a `CompiledModel` with its weights. Each token takes the layers
     until its position halts, or `max_layers`.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-scratchpad")
+    >>> prompt, stop = entry.encode("101"), entry.writing.stop
+    >>> es.generate(entry.program, prompt, max_tokens=8, stop=stop).tokens
+    (1, 1, 0, 2)
     """
     return generate_many(
         machine, [prompt], max_tokens=max_tokens, stop=stop, max_layers=max_layers
@@ -71,9 +77,15 @@ def generate_many(
     stop: int | str | None = None,
     max_layers: int | None = None,
 ) -> list[Generation]:
-    """The same for prompts of any lengths, in the order given.
+    """What was written after prompts of any lengths, in the order given.
 
     `max_tokens` is one number for all, or one a prompt.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-scratchpad")
+    >>> prompts, stop = [entry.encode("101"), entry.encode("1")], entry.writing.stop
+    >>> [one.tokens for one in es.generate_many(entry.program, prompts, max_tokens=8, stop=stop)]
+    [(1, 1, 0, 2), (1, 2)]
     """
     program = machine if isinstance(machine, Program) else _program_of(machine)
     layers = check_layers(program, max_layers)

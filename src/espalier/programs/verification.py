@@ -106,6 +106,11 @@ def verify(
 
     Without `strict`, a rule that reads an undefined variable is not an error but a rule that does
     not hold, and such inputs are compared as well.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> print(es.verify(entry.program, [entry.encode("101"), entry.encode("11")]))
+    2 inputs, 5 layers, 172 values compared: all agree
     """
     max_layers = check_layers(program, max_layers)
     sequences = check_batch(program, batch)

@@ -64,7 +64,13 @@ class TreePairs:
 
 
 def pairs_of(bank: Treebank) -> TreePairs:
-    """All pairs of a treebank."""
+    """All pairs of a treebank.
+
+    >>> from espalier.data import BranchingConfig, branching_corpus
+    >>> bank = branching_corpus(BranchingConfig("left", sentences=20, tests=20)).bank
+    >>> len(pairs_of(bank)) == bank.pairs
+    True
+    """
     upper = {n: np.triu_indices(n, 1) for n in np.unique(bank.lengths).tolist()}
     counts = bank.lengths * (bank.lengths - 1) // 2
     sentence = np.repeat(np.arange(len(bank), dtype=np.int32), counts)

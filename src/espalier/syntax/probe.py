@@ -66,7 +66,15 @@ class _Group:
 def attachment(
     bank: Treebank, values: Float[Array, " P"], *, shape: Shape = "noncrossing"
 ) -> Attachment:
-    """How many edges the heaviest trees share with the treebank's; `values` lie as pairs do."""
+    """How many edges the heaviest trees share with the treebank's; `values` lie as pairs do.
+
+    >>> from espalier.data import BranchingConfig, branching_corpus
+    >>> bank = branching_corpus(BranchingConfig("left", sentences=20, tests=20)).bank
+    >>> from espalier.syntax import pairs_of
+    >>> nearness = 1 / pairs_of(bank).distance
+    >>> 0 <= attachment(bank, nearness).uuas <= 1
+    True
+    """
     starts, lengths = pair_starts(bank.lengths), bank.lengths
 
     def grow(group: _Group) -> Float[Array, " B"]:

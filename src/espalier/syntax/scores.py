@@ -40,6 +40,13 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
     """DI of every pair of a treebank, sentence by sentence from a zero state.
 
     There is a thread for each of torch's by default; on CUDA there is one.
+
+    >>> from espalier.data import BranchingConfig, branching_corpus
+    >>> from espalier.nets.lstm import language_model
+    >>> bank = branching_corpus(BranchingConfig("left", sentences=20, tests=20)).bank
+    >>> model = language_model(vocabulary_size=2, hidden=4, words=["<unk>", "a"])
+    >>> len(pair_scores(model, bank, workers=1).hidden) == bank.pairs
+    True
     """
     with one_thread_each(workers or threads_for(model)) as pool:
         return PairReader(model, pool).begin(bank).scores()

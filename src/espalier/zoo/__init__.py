@@ -67,12 +67,21 @@ _PROGRAMS: dict[str, tuple[Callable[..., Entry], str]] = {
 
 
 def names() -> dict[str, str]:
-    """Every program's name and what it computes, without building any."""
+    """Every program's name and what it computes, without building any.
+
+    >>> names()["reverse"]
+    'a word backwards, in two layers'
+    """
     return {name: summary for name, (_, summary) in _PROGRAMS.items()}
 
 
 def load(name: str, **settings: object) -> Entry:
-    """The program called `name`, built with `settings` (each program's own, such as its sizes)."""
+    """The program called `name`, built with `settings` (each program's own, such as its sizes).
+
+    >>> entry = load("addition")
+    >>> len(entry.program.rules), entry.expected("34+56")
+    (80, '90')
+    """
     if not isinstance(name, str) or name not in _PROGRAMS:
         raise ProgramError(f"there is no program {name!r}; {nearest(name, _PROGRAMS)}")
     build, summary = _PROGRAMS[name]

@@ -97,7 +97,12 @@ def models_of(tensors: Tensors, metadata: Mapping[str, str]) -> tuple[LanguageMo
 
 
 def english_model() -> LanguageModel:
-    """The small model of English that comes with the package, trained on WikiText-2."""
+    """The small model of English that comes with the package, trained on WikiText-2.
+
+    >>> import espalier as es
+    >>> es.english_model().vocabulary.decode([0, 1])
+    ['<eos>', '=']
+    """
     return load_language_model()
 
 
