@@ -108,11 +108,12 @@ class CompiledEncoder(Halting):
 
     def fast(self, groups: Sequence[range] = ()) -> UniversalEncoder:
         """The same network, made for speed from the weights as they are now; `groups` as there."""
-        tensors, record = to_tensors(self.weights)
-        on_cpu = from_tensors({name: tensor.cpu() for name, tensor in tensors.items()}, record)
+        weights, device = self.weights, self.token_embedding.weight.device
+        if device.type != "cpu":
+            tensors, record = to_tensors(weights)
+            weights = from_tensors({name: t.cpu() for name, t in tensors.items()}, record)
         mlp = None if isinstance(self.mlp, MLP) else self.mlp
-        fast = UniversalEncoder(on_cpu, mlp, groups=groups)
-        return fast.to(self.token_embedding.weight.device)
+        return UniversalEncoder(weights, mlp, groups=groups).to(device)
 
     def numbers(self) -> Tensor | None:
         """All parameters in a row; None where only a call of the modules tells what they do."""

@@ -7,6 +7,7 @@ built that those types do not allow; every error names the path.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -87,8 +88,11 @@ def _gather(kind: Any, node: Any, path: str, tensors: dict[str, Tensor]) -> Any:
     return node
 
 
+_hints = functools.cache(typing.get_type_hints)
+
+
 def _gather_fields(kind: Any, node: Any, path: str, tensors: dict[str, Tensor]) -> Any:
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     if not isinstance(node, dict) or set(node) != set(hints):
         raise ModelError(f"{path} is {_short(node)}; {', '.join(hints)} are expected")
     parts = {name: _gather(hints[name], node[name], f"{path}.{name}", tensors) for name in hints}
