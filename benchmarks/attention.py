@@ -22,7 +22,8 @@ from benchmarks.harness import best_of
 from espalier.errors import EspalierError, ModelError
 from espalier.files import write_text
 from espalier.nets import fused
-from espalier.nets.transformer import in_full, is_short, on_cuda, short_attention
+from espalier.nets.transformer.short_attention import is_short, short_attention
+from espalier.nets.transformer.sublayers import in_full, on_cuda
 from espalier.runs import captured, choose_device
 
 

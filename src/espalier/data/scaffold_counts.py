@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, UInt64
 
 from espalier.data.scaffold import Array, ScaffoldCorpus
 from espalier.errors import DataError
@@ -76,7 +76,7 @@ def _which_phrase(tokens: Int[Array, " T"], phrases: Int[Array, "S K"]) -> Int[A
     return which
 
 
-def _hash(rows: Int[Array, "R K"]) -> Int[Array, " R"]:
+def _hash(rows: Int[Array, "R K"]) -> UInt64[Array, " R"]:
     total = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:  # over the k places of a phrase, not over tokens
         total = total * _MULTIPLIER + column.astype(np.uint64) + np.uint64(1)

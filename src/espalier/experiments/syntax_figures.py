@@ -183,7 +183,7 @@ def best_first(rows: pandas.DataFrame) -> pandas.DataFrame:
     """Trees by their UUAS."""
     keys, values = ["model", "space", "weights", "shape"], ["uuas", "low", "high", "edges"]
     means = mean_over_models(rows.sort_values(keys), keys, values)
-    return means.sort_values("uuas", ascending=False)
+    return means.sort_values("uuas", ascending=False, kind="stable")
 
 
 def before_and_after(rows: pandas.DataFrame) -> pandas.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
@@ -25,6 +25,7 @@ class Snapshot:
     metadata: dict[str, str]
 
 
+@runtime_checkable
 class Learner(Protocol):
     """Something that takes steps and can be stopped, stored and resumed exactly."""
 

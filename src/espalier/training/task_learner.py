@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -24,6 +24,7 @@ from espalier.training.lstm_learner import Labels
 from espalier.training.optimisers import Tensors, optimiser_of
 
 
+@runtime_checkable
 class Task(Protocol):
     """What models learn; losses and measures are of weights as products see them."""
 

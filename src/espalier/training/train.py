@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import torch
 
@@ -54,6 +54,7 @@ class Prepared:
     needs_folder: str = ""  # why, if it cannot do without one
 
 
+@runtime_checkable
 class Trainable(Protocol):
     """A config that `train` can train; nearly all of one is its settings."""
 

@@ -10,8 +10,7 @@ from espalier.nets.transformer.model import (
     random_transformers,
     read_out,
 )
-from espalier.nets.transformer.short_attention import is_short, short_attention
-from espalier.nets.transformer.sublayers import in_full, norm, on_cuda, through
+from espalier.nets.transformer.sublayers import norm, through
 
 __all__ = [
     "Positions",
@@ -20,12 +19,8 @@ __all__ = [
     "cast",
     "decode",
     "encode",
-    "in_full",
-    "is_short",
     "norm",
-    "on_cuda",
     "random_transformers",
     "read_out",
-    "short_attention",
     "through",
 ]
