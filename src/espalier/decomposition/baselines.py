@@ -24,7 +24,7 @@ from espalier.decomposition.second_order import second_order
 from espalier.errors import ConfigError
 from espalier.nets.lstm import LanguageModel
 
-Array = np.ndarray[Any, Any]
+Matrix = Float[np.ndarray, "N N"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,13 @@ Method = Occlusion | InputHessian | ShapleyInteraction
 def interaction_baseline(
     model: LanguageModel, tokens: Words, *, method: Method, space: Space = "hidden"
 ) -> PairMatrix:
-    """Every two words of a sentence by another measure than DI, and what that cost."""
+    """Every two words of a sentence by another measure than DI, and what that cost.
+
+    >>> from espalier.nets.lstm import language_model
+    >>> model = language_model(vocabulary_size=9, hidden=4)
+    >>> interaction_baseline(model, [1, 2, 3], method=Occlusion()).passes
+    7.0
+    """
     model, space = check_model(model), check_space(space)
     sentence = read_sentence(model, tokens)
     inputs = model.encoder(torch.tensor([sentence.ids], device=model.encoder.weight.device))[0]
@@ -105,7 +111,7 @@ def read_masked(
         yield some, model.rnn(kept[some].unsqueeze(-1) * inputs)[0]
 
 
-def _occlude(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Array, int]:
+def _occlude(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Matrix, int]:
     count = len(inputs)
     left, right = (torch.from_numpy(x) for x in np.triu_indices(count, 1))
     at_most_one = torch.ones(1 + count, count, dtype=torch.bool, device=inputs.device)
@@ -122,7 +128,7 @@ def _occlude(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Array,
     return _matrix(model, joint, -apart, space, count), passes
 
 
-def _differentiate(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Array, int]:
+def _differentiate(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Matrix, int]:
     count = len(inputs)
     left, right = (torch.from_numpy(x) for x in np.triu_indices(count, 1))
     found = [inputs.new_zeros(4, 0, model.shape.hidden)]
@@ -136,7 +142,7 @@ def _differentiate(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[
     return _matrix(model, by_left + by_right + mixed, mixed, space, count), 4 * len(left)
 
 
-def _matrix(model: LanguageModel, joint: Tensor, apart: Tensor, space: Space, count: int) -> Array:
+def _matrix(model: LanguageModel, joint: Tensor, apart: Tensor, space: Space, count: int) -> Matrix:
     """Ratios of sizes, pair by pair, where they belong."""
     sizes = [
         torch.linalg.vector_norm(in_space(part, model, space), dim=-1) for part in (apart, joint)
@@ -148,7 +154,7 @@ def _matrix(model: LanguageModel, joint: Tensor, apart: Tensor, space: Space, co
 
 def _play(
     model: LanguageModel, inputs: Tensor, space: Space, method: ShapleyInteraction
-) -> tuple[Array, int]:
+) -> tuple[Matrix, int]:
     count = len(inputs)
     values, passes = np.full((count, count), np.nan), 0
     for r in range(1, count):
@@ -171,9 +177,9 @@ class _Game:
         whole = self._read(every)[0]
         self._direction = whole / whole.norm().clamp_min(torch.finfo(whole.dtype).tiny)
 
-    def __call__(self, coalitions: Array) -> Array:
+    def __call__(self, coalitions: Bool[np.ndarray, "B N"]) -> Float[np.ndarray, " B"]:
         kept = torch.from_numpy(np.asarray(coalitions, dtype=bool)).to(self._inputs.device)
-        worth: Array = (self._read(kept) @ self._direction).double().cpu().numpy()
+        worth: Float[np.ndarray, " B"] = (self._read(kept) @ self._direction).double().cpu().numpy()
         return worth
 
     def _read(self, kept: Tensor) -> Tensor:

@@ -13,10 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
 
 from espalier.decomposition.all_pairs import AllPairs
 from espalier.decomposition.dependence import Space, check_space
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 PAIRS_AT_ONCE = 400_000
 CUDA_PAIRS_AT_ONCE = 4_000_000
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True, repr=False)
 class PairBlock(Result):
@@ -41,10 +40,10 @@ class PairBlock(Result):
 
     first: int  # the number of the first sentence
     lengths: tuple[int, ...]
-    sentence: Array
-    left: Array
-    right: Array
-    value: Array  # DI; NaN: undefined
+    sentence: Int[np.ndarray, " P"]
+    left: Int[np.ndarray, " P"]
+    right: Int[np.ndarray, " P"]
+    value: Float[np.ndarray, " P"]  # DI; NaN: undefined
     unknown: int  # words that were read as <unk>
 
     @property
@@ -77,6 +76,11 @@ def interdependence_corpus(
     word inputs that all share (256 MiB by default, 8 GiB on CUDA). There is a thread for each of
     torch's by default, one on CUDA. What is wrong with the model or a setting is said at once, with
     a sentence when it is reached.
+
+    >>> from espalier.nets.lstm import language_model
+    >>> model = language_model(vocabulary_size=9, hidden=4)
+    >>> [len(block) for block in interdependence_corpus(model, [[1, 2, 3], [4, 5]], workers=1)]
+    [4]
     """
     all_pairs = AllPairs(check_model(model), spaces=[check_space(space)], memory=memory)
     if workers is not None and workers < 1:
@@ -152,7 +156,7 @@ class _Stretch:
 
     def block(self) -> PairBlock:
         """The result, waited for."""
-        found: dict[tuple[int, ...], Array] = {}
+        found: dict[tuple[int, ...], Float[np.ndarray, ...]] = {}
         for batch, future in self._futures:
             found.update(zip(batch, future.result(), strict=True))
         lengths = [len(ids) for ids in self._ids]
@@ -175,7 +179,7 @@ class _Stretch:
             future.cancel()
 
 
-def _flat(all_pairs: AllPairs, batch: Sequence[tuple[int, ...]]) -> list[Array]:
+def _flat(all_pairs: AllPairs, batch: Sequence[tuple[int, ...]]) -> list[Float[np.ndarray, ...]]:
     """The upper triangles of a group's matrices, each row by row."""
     above = {n: np.triu_indices(n, 1) for n in set(map(len, batch))}
     return [matrix[0].numpy()[above[matrix.shape[-1]]] for matrix in all_pairs.of(batch)]

@@ -59,6 +59,12 @@ def decompose_many(
     """The parts of each sentence for its own focus, in batches; lengths may differ.
 
     For several focus sets of one sentence, give the sentence as often. `state` has a row for each.
+    A list of words is one sentence to `decompose`, so that many sentences have a verb of their own.
+
+    >>> from espalier.nets.lstm import language_model
+    >>> model = language_model(vocabulary_size=9, hidden=4)
+    >>> [len(parts.words) for parts in decompose_many(model, [[1, 2], [3]], focus=[[1], [0]])]
+    [2, 1]
     """
     model, allocation = check_model(model), read_allocation(allocation)
     if len(focus) != len(sentences):

@@ -7,6 +7,7 @@ from typing import overload
 
 import numpy as np
 import torch
+from jaxtyping import Float
 
 from espalier.decomposition.all_pairs import AllPairs
 from espalier.decomposition.allocations import (
@@ -109,7 +110,7 @@ def interdependence(
 
 def _by_definition(
     model: LanguageModel, sentence: Sentence, space: Space, allocation: Allocation
-) -> np.ndarray[tuple[int, int], np.dtype[np.floating]]:
+) -> Float[np.ndarray, "N N"]:
     """Every pair by three decompositions of its own, for allocations that have no short cut."""
     count = len(sentence)
     values = np.full((count, count), np.nan)

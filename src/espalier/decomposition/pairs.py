@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from espalier.data import Parsed
 from espalier.decomposition.allocations import Allocation
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     import pandas
 
 
+Matrix = TypeVar("Matrix", bound="PairMatrix")
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class PairMatrix(Result):
     """A number for every two words l < r in `values[l, r]`; NaN elsewhere and where undefined.
@@ -29,14 +33,14 @@ class PairMatrix(Result):
 
     words: tuple[str, ...]
     ids: tuple[int, ...]
-    values: np.ndarray[Any, Any]
+    values: Float[np.ndarray, "N N"]
     space: Space
     unknown: int
     method: str
     passes: float
     parse: Parsed | None = field(default=None, kw_only=True)
 
-    def beside(self, parse: Parsed) -> Self:
+    def beside(self: Matrix, parse: Parsed) -> Matrix:
         """The same with the sentence's dependencies, which pictures and pages then show."""
         if len(parse.words) != len(self.words):
             raise DataError(

@@ -16,7 +16,6 @@ Axes: S sentences, D input width, H units.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Self
 
 import torch
 from jaxtyping import Float
@@ -43,7 +42,7 @@ class PreparedLayer:
     bias_parts: Float[Tensor, " three_H"]  # i_b f_b g_b
 
     @classmethod
-    def of(cls, layer: LSTMLayer) -> Self:
+    def of(cls, layer: LSTMLayer) -> PreparedLayer:
         """Made once a model."""
         width = 3 * layer.from_hidden.shape[-1]
         halved = torch.full_like(layer.bias[:width], 0.5)
@@ -78,7 +77,7 @@ class Step:
     own_hidden: Hidden
 
     @classmethod
-    def of(cls, layer: PreparedLayer, totals: Tensor, states: LSTMStates, *, own: Gates) -> Self:
+    def of(cls, layer: PreparedLayer, totals: Tensor, states: LSTMStates, *, own: Gates) -> Step:
         """From the sums that entered the gates, and what came of them."""
         total = totals[:, : len(layer.halved)] * layer.halved
         shared = (

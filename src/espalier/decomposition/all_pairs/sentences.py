@@ -29,7 +29,14 @@ GROUPED, CARRIED = 24, 30
 
 
 class AllPairs:
-    """A model made ready for the DI of all pairs; several threads may ask."""
+    """A model made ready for the DI of all pairs; several threads may ask.
+
+    >>> from espalier.nets.lstm import language_model
+    >>> model = language_model(vocabulary_size=9, hidden=4)
+    >>> all_pairs = AllPairs(model, spaces=["hidden", "logits"])
+    >>> [matrix.shape for matrix in all_pairs.of([[1, 2, 3], [4, 5]])]
+    [torch.Size([2, 3, 3]), torch.Size([2, 2, 2])]
+    """
 
     @torch.no_grad()
     def __init__(
