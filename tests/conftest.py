@@ -5,11 +5,7 @@ import os
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
-# Files of public functions are left out: they refuse wrong types in words of their own.
-INNER = ("all_pairs", "contributions", "pairs", "recursion", "second_order")
-install_import_hook(
-    ["espalier.nets", *(f"espalier.decomposition.{file}" for file in INNER)], "beartype.beartype"
-)
+install_import_hook("espalier.nets", "beartype.beartype")
 
 settings.register_profile(
     "ci",
