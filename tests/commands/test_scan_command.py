@@ -47,7 +47,7 @@ def test_it_goes_on_after_a_stop_with_other_workers(tmp_path, data, kill) -> Non
     os.killpg(first.pid, kill)
     _, errors = first.communicate(timeout=60)
     if kill == signal.SIGINT and first.returncode == 130:
-        assert errors.strip().endswith("goes on when given again")
+        assert errors.strip().endswith("the same command goes on from there")
         assert "Traceback" not in errors
     second = start(tmp_path, data, "--workers", "1")
     shown, errors = second.communicate(timeout=300)

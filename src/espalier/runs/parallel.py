@@ -7,6 +7,7 @@ that one resumes it.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -94,6 +95,8 @@ def in_processes(
         raise ConfigError(
             "several processes need joblib: pip install joblib, or ask for one worker"
         ) from error
+    # Whoever stops early says so in words of their own.
+    warnings.filterwarnings("ignore", message=".*tasks which were still being processed")
     pool = Parallel(n_jobs=workers, return_as="generator_unordered")
     try:
         yield from pool(delayed(function)(*job) for job in jobs)
