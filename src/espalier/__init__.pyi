@@ -4,6 +4,7 @@ from . import experiments as experiments
 from . import language as language
 from . import rasp as rasp
 from . import zoo as zoo
+from .compiler import Realism as Realism
 from .compiler import compile_program as compile_program
 from .data import parity_split as parity_split
 from .data import scaffold_corpus as scaffold_corpus

@@ -1,11 +1,20 @@
 """Programs into weights: one pass a file, in reading order, and the model they make."""
 
+from espalier.compiler.basis import Basis, Realism
 from espalier.compiler.compile import compile_program
 from espalier.compiler.decoder import WeightsDecoder
-from espalier.compiler.decoding import NOT_A_VALUE, NULL, TOLERANCE, Column, decode, is_exact
-from espalier.compiler.encoding import encode
+from espalier.compiler.decoding import (
+    NOT_A_VALUE,
+    NULL,
+    TOLERANCE,
+    Column,
+    decode,
+    is_exact,
+    tolerance,
+)
+from espalier.compiler.encoding import encode, encode_meanings
 from espalier.compiler.files import FORMAT
-from espalier.compiler.layout import lay_out
+from espalier.compiler.layout import Layout, lay_out
 from espalier.compiler.model import CompiledModel, load_compiled, pad
 
 __all__ = [
@@ -13,14 +22,19 @@ __all__ = [
     "NOT_A_VALUE",
     "NULL",
     "TOLERANCE",
+    "Basis",
     "Column",
     "CompiledModel",
+    "Layout",
+    "Realism",
     "WeightsDecoder",
     "compile_program",
     "decode",
     "encode",
+    "encode_meanings",
     "is_exact",
     "lay_out",
     "load_compiled",
     "pad",
+    "tolerance",
 ]

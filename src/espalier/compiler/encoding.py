@@ -17,7 +17,16 @@ from espalier.language import Categorical, Numerical, SetValued
 
 
 def encode(layout: Layout, columns: Mapping[str, NDArray[Any]]) -> Tensor:
-    """One row for each entry of the columns, in float32; null (-1 or NaN) is the zero vector."""
+    """One row for each entry of the columns, in float32; null (-1 or NaN) is the zero vector.
+
+    Where the layout has a basis, variables lie in its directions, and distractors hold nothing.
+    """
+    found = encode_meanings(layout, columns)
+    return found if layout.basis is None else layout.basis.write(found).float()
+
+
+def encode_meanings(layout: Layout, columns: Mapping[str, NDArray[Any]]) -> Tensor:
+    """The same before any basis: a column for each meaning."""
     rows = len(next(iter(columns.values())))
     z = torch.zeros(rows, layout.width)
     for name, column in columns.items():

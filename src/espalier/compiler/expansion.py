@@ -14,6 +14,9 @@ set         sum of its elements' dimensions - sum of the others' - size + 1 is 1
 average     The mean of one-hots over n positions is 1 for a value that all share and at most
             1 - 1/n otherwise. 2 K z - (2 K - 1.5) is above 1 from 1 - 1/(4K) on and below 0 up to
             1 - 3/(4K), which tells the two apart for every n up to K/2, rounding included.
+
+With `Realism` the slope of each unit takes a share of its gap, `ramp`, around the middle: numbers
+between the ends of an edge, sums between 2 and 3, averages over N positions between 1 - 1/N and 1.
 """
 
 from __future__ import annotations
@@ -109,7 +112,8 @@ def expand(layout: Layout, dtype: torch.dtype) -> ExpansionWeights | None:
 
 def _expand_number(layers: _Layers, layout: Layout, name: str, spec: Numerical) -> None:
     form, dimensions = layout.formats[name], layout.dimensions(name)
-    above = [_above(layers, dimensions, form, edge) for edge in form.edges]
+    ramp = None if layout.realism is None else layout.realism.ramp
+    above = [_above(layers, dimensions, form, edge, ramp) for edge in form.edges]
     defined = layers.hidden(layout.flags[name]) if name in layout.flags else None
     for bucket in range(len(spec.values)):
         inputs, known = {}, 0.0
@@ -124,13 +128,21 @@ def _expand_number(layers: _Layers, layout: Layout, name: str, spec: Numerical) 
         if bucket < len(above):
             inputs[above[bucket]] = -4.0
         known += 1
-        layers.feature(inputs, 4 * known - 10.5)
+        if layout.realism is None:
+            layers.feature(inputs, 4 * known - 10.5)
+        else:
+            signs = {unit: weight / 4 for unit, weight in inputs.items()}
+            layers.feature(*widened(signs, known - 2.0, layout.realism.ramp))
 
 
-def _above(layers: _Layers, dimensions: range, form: Format, edge: Edge) -> int:
+def _above(layers: _Layers, dimensions: range, form: Format, edge: Edge, ramp: float | None) -> int:
     """A unit that is 0 up to one end of an edge and 1 from the other on."""
     if form.size == 1:
-        return layers.hidden(dimensions[0], *_ramp(float(edge[0]), float(edge[1])))
+        low, high = float(edge[0]), float(edge[1])
+        if ramp is None:
+            return layers.hidden(dimensions[0], *_ramp(low, high))
+        scale = 1 / (ramp * (high - low))
+        return layers.hidden(dimensions[0], scale, 0.5 - scale * (low + high) / 2)
     below, above = (form.parts.digits(end) for end in edge)
     depth = next(i for i, pair in enumerate(zip(below, above, strict=True)) if len({*pair}) > 1) + 1
     units = form.parts.units
@@ -173,10 +185,27 @@ def _expand_set(layers: _Layers, layout: Layout, name: str, spec: SetValued) -> 
     elements = [layers.hidden(dimension) for dimension in layout.dimensions(name)]
     for value in spec.values:
         signs = {unit: 1.0 if place in value else -1.0 for place, unit in enumerate(elements)}
-        layers.feature(signs, 1.0 - len(value))
+        ramp = None if layout.realism is None else layout.realism.ramp
+        layers.feature(*widened(signs, 1.0 - len(value), ramp))
 
 
 def _expand_average(layers: _Layers, layout: Layout, name: str, positions: int) -> None:
     for dimension in layout.dimensions(name):
         unit = layers.hidden(dimension)
-        layers.feature({unit: 2.0 * positions}, 1.5 - 2.0 * positions)
+        if layout.realism is None or layout.positions is None:
+            layers.feature({unit: 2.0 * positions}, 1.5 - 2.0 * positions)
+        else:
+            few = float(layout.positions)
+            layers.feature(*widened({unit: few}, 1 - few, layout.realism.ramp))
+
+
+def widened(
+    reads: dict[int, float], bias: float, ramp: float | None
+) -> tuple[dict[int, float], float]:
+    """Weights and bias of a unit that rises from 0 to 1 over `ramp` times as much of its input.
+
+    The middle of the slope stays where it is; None leaves everything as it is.
+    """
+    if ramp is None:
+        return reads, bias
+    return {place: weight / ramp for place, weight in reads.items()}, (bias - 0.5) / ramp + 0.5

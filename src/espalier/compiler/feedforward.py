@@ -14,16 +14,21 @@ remainder   A number that a rule rewrites may be x, a first value, and not its b
             rule's pre-activation and r = (x - c) / M, |r| <= 1/2, the unit clip(g - 1/2 + r) is
             1/2 + r where the rule holds and 0 elsewhere; M times it, less M/2 times the rule
             itself, is the remainder.
+
+With `Realism` the slope of a rule's unit takes `ramp` of the way from 0 to 1, around 1/2, so that
+errors in what it reads are not passed on. A reset passes on what it reads, and so takes out what
+an imperfect head has written; not so where what it reads are other variables as well.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import torch
 
-from espalier.compiler.expansion import expand
-from espalier.compiler.layout import Layout
+from espalier.compiler.expansion import expand, widened
+from espalier.compiler.layout import Layout, averages
 from espalier.language import Numerical, Rule, SetValued
 from espalier.nets.compiled import FeedForwardWeights, Sparse
 
@@ -50,7 +55,8 @@ def tabulate(layout: Layout, dtype: torch.dtype) -> FeedForwardWeights:
     """The MLP: one unit a rule, in the program's order, then the units that numbers need."""
     program, units = layout.program, _Units()
     for rule in program.rules:
-        units.add(_reads(layout, rule), 1.0 - len(rule.antecedent))
+        reads, bias = _reads(layout, rule), 1.0 - len(rule.antecedent)
+        units.add(*widened(reads, bias, _ramp_of(layout, rule)))
     for unit, rule in enumerate(program.rules):
         _write(layout, units, unit, rule)
     for name in layout.flags:
@@ -71,6 +77,7 @@ def tabulate(layout: Layout, dtype: torch.dtype) -> FeedForwardWeights:
 def unit_labels(layout: Layout) -> list[str]:
     """What each hidden unit stands for."""
     labels = [str(rule) for rule in layout.program.rules]
+    count = len(layout.own)
     numbered = layout.labels
     labels += [
         f"clear {numbered[dimension]} ({sign})"
@@ -78,12 +85,24 @@ def unit_labels(layout: Layout) -> list[str]:
         for dimension in layout.dimensions(name)
         for sign in "+-"
     ]
-    return labels + [
+    labels += [
         f"remainder of {numbered[dimension]}: [{rule}]" if place else f"remainder of [{rule}]"
         for rule in layout.program.rules
         if _needs_remainder(layout, rule)
         for place, dimension in enumerate(layout.dimensions(rule.output))
     ]
+    ways = [f"distractor {number + 1}" for number in range(count)]
+    return labels + [f"{way} ({what})" for way in ways for what in ("writes", "takes out")]
+
+
+def _ramp_of(layout: Layout, rule: Rule) -> float | None:
+    realism = layout.realism
+    if realism is None or not rule.is_reset:
+        return None if realism is None else realism.ramp
+    if isinstance(layout.program.specs[rule.output], Numerical):
+        return realism.ramp
+    passes_on = averages(layout.program, layout.program.heads[rule.output])
+    return None if passes_on or not (realism.noise or layout.is_superposed) else realism.ramp
 
 
 def _reads(layout: Layout, rule: Rule) -> dict[int, float]:
@@ -134,7 +153,13 @@ def _parts(layout: Layout, rule: Rule) -> list[tuple[int, float, float]]:
 
 def _clear(layout: Layout, units: _Units, name: str) -> None:
     form = layout.formats[name]
-    for dimension, bound in zip(layout.dimensions(name), form.bounds, strict=True):
+    bounds = form.bounds
+    if layout.realism is not None and form.size == 1:
+        # Large factors that cancel are exact here, but not in a noisy network.
+        held = layout.program.held[layout.program.heads[name].value]
+        most = max(abs(number) for number in held) / float(form.parts.factor)
+        bounds = [2.0 ** math.ceil(math.log2(most) + 0.5)] if most else [1.0]
+    for dimension, bound in zip(layout.dimensions(name), bounds, strict=True):
         for sign in (1.0, -1.0):
             unit = units.add({dimension: sign / bound}, 0.0)
             units.write(dimension, unit, -sign * bound)

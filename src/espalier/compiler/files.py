@@ -7,13 +7,16 @@ program compiled to, which tells the two apart.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from espalier.compiler.basis import Basis, Realism
 from espalier.compiler.fit import dtype_named, misfits
 from espalier.compiler.layout import Layout, lay_out
 from espalier.errors import CompileError, FileError, ModelError, ProgramError
@@ -53,6 +56,7 @@ def write_compiled(stored: Stored, path: str | os.PathLike[str]) -> None:
             f"program that keeps them"
         )
     tensors, weights = to_tensors(stored.weights)
+    tensors |= _basis_tensors(stored.layout)
     try:
         check_finite(tensors)
     except ModelError as error:
@@ -67,7 +71,49 @@ def write_compiled(stored: Stored, path: str | os.PathLike[str]) -> None:
         "compiled": stored.digest,
         "dtype": str(stored.dtype),
     }
+    if stored.layout.realism is not None:
+        metadata["realism"] = json.dumps(_realism_record(stored.layout))
     write_safetensors(path, tensors, metadata)
+
+
+def _basis_tensors(layout: Layout) -> dict[str, torch.Tensor]:
+    basis = layout.basis
+    if basis is None:
+        return {}
+    return {"basis.directions": basis.directions, "basis.readout": basis.readout}
+
+
+def _realism_record(layout: Layout) -> dict[str, Any]:
+    assert layout.realism is not None
+    assert layout.basis is not None
+    return dataclasses.asdict(layout.realism) | {"proven_layers": layout.basis.layers}
+
+
+def _read_realism(
+    tensors: dict[str, torch.Tensor], metadata: dict[str, str]
+) -> tuple[Realism | None, Basis | None]:
+    """The realism of a file and its basis, whose tensors are taken out; None where it is clean."""
+    if "realism" not in metadata:
+        return None, None
+    record = parse_json(metadata["realism"])
+    names = {field.name for field in dataclasses.fields(Realism)} | {"proven_layers"}
+    if not isinstance(record, dict) or set(record) != names:
+        raise ModelError(f"its realism is not a table of {', '.join(sorted(names))}")
+    layers = record.pop("proven_layers")
+    if layers is not None and type(layers) is not int:
+        raise ModelError(f"its proven_layers are {layers!r}; a whole number is expected")
+    found = [tensors.pop(f"basis.{name}", None) for name in ("directions", "readout")]
+    if any(t is None or t.dim() != 2 or t.dtype != torch.float64 for t in found):
+        raise ModelError("it lacks 'basis.directions' or 'basis.readout', matrices of float64")
+    directions, readout = found
+    assert directions is not None
+    assert readout is not None
+    if directions.shape != readout.t().shape:
+        raise ModelError(
+            f"'basis.directions' has shape {tuple(directions.shape)}, which does not fit "
+            f"'basis.readout', {tuple(readout.shape)}"
+        )
+    return Realism(**record), Basis(directions, readout, layers)
 
 
 def read_compiled(path: str | os.PathLike[str]) -> Stored:
@@ -86,9 +132,13 @@ def read_compiled(path: str | os.PathLike[str]) -> Stored:
     try:
         check_finite(tensors)
         check_checksums(tensors, metadata)
+        realism, basis = _read_realism(tensors, metadata)
         weights = from_tensors(tensors, metadata["weights"])
         program = from_record(parse_json(metadata["program"]))
-        layout = lay_out(program, dtype_named(metadata["dtype"]))
+        layout = lay_out(program, dtype_named(metadata["dtype"]), realism)
+        if basis is not None and len(basis.directions) != layout.width:
+            raise ModelError(f"its basis has {len(basis.directions)} rows, not {layout.width}")
+        layout = dataclasses.replace(layout, basis=basis)
         for fault in misfits(weights, layout):
             raise ModelError(f"its weights do not fit its program: {fault}")
     except (CompileError, ModelError, ProgramError) as error:

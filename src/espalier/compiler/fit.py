@@ -17,7 +17,7 @@ from espalier.nets.compiled import FeedForwardWeights, HeadWeights, Weights, to_
 
 def misfits(weights: Weights, layout: Layout) -> Iterator[str]:
     """What is not as in a Transformer for this program; numbers may be any."""
-    program, width = layout.program, layout.width
+    program, width = layout.program, layout.stream_width
     positions = None
     if any(isinstance(initial, ByPosition) for initial in program.initial.values()):
         positions = (program.position_range, width)
@@ -29,14 +29,18 @@ def misfits(weights: Weights, layout: Layout) -> Iterator[str]:
         }
     )
     yield from _misfits_of_mlp(weights.feedforward, layout)
-    if len(weights.heads) != len(program.heads):
-        yield f"there are {len(weights.heads)} heads, not {len(program.heads)}"
-    for place, (head, name) in enumerate(zip(weights.heads, program.heads, strict=False)):
+    names = layout.head_names
+    if len(weights.heads) != len(names):
+        yield f"there are {len(weights.heads)} heads, not {len(names)}"
+    for place, (head, name) in enumerate(zip(weights.heads, names, strict=False)):
         yield from _misfits_of_head(f"heads.{place}", head, layout, name)
     halt = program.halt
     dimension = None if halt is None else layout.dimension(halt.variable, halt.value)
     if (None if weights.halt is None else weights.halt.dimension) != dimension:
         yield f"it halts by {weights.halt}, not by dimension {dimension}"
+    elif weights.halt is not None:
+        asked = None if layout.basis is None else (width,)
+        yield from _wrong_shapes({"halt.direction": (weights.halt.direction, asked)})
     if weights.causal is not program.causal:
         yield f"causal is {weights.causal}, not {program.causal}"
     if weights.longest is not None and weights.longest < 1:
@@ -53,7 +57,7 @@ def dtype_named(name: str) -> torch.dtype:
 
 
 def _misfits_of_mlp(mlp: FeedForwardWeights, layout: Layout) -> Iterator[str]:
-    units, width, features = len(unit_labels(layout)), layout.width, layout.features
+    units, width, features = len(unit_labels(layout)), layout.stream_width, layout.features
     yield from _wrong_shapes(
         {
             "feedforward.w1": (mlp.w1, (units, width + features)),
@@ -84,7 +88,7 @@ def _misfits_of_mlp(mlp: FeedForwardWeights, layout: Layout) -> Iterator[str]:
 
 
 def _misfits_of_head(path: str, weights: HeadWeights, layout: Layout, name: str) -> Iterator[str]:
-    matches, carried, width = weights.query.shape[0], weights.value.shape[0], layout.width
+    matches, carried, width = weights.query.shape[0], weights.value.shape[0], layout.stream_width
     yield from _wrong_shapes(
         {
             f"{path}.query": (weights.query, (matches, width)),
@@ -95,6 +99,8 @@ def _misfits_of_head(path: str, weights: HeadWeights, layout: Layout, name: str)
     )
     if weights.mean != mean_of(layout, name):
         yield f"{path}.mean is {weights.mean}, not {mean_of(layout, name)}"
+    if name not in layout.program.heads:  # a distractor may look anywhere
+        return
     bias, asked = weights.relative_bias, layout.program.heads[name].relative_positions
     if bias is not None and bias.table.dim() != 1:
         yield f"{path}.relative_bias.table has shape {tuple(bias.table.shape)}"

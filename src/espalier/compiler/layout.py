@@ -3,16 +3,19 @@
 Categorical variables take one dimension a value, sets one an element, numbers one a part (mostly
 one in all; see `numbers`). The output of a numerical head has one more that says whether it is
 defined, so that null, the zero vector, is not mistaken for the number 0. One constant dimension is
-added where needed.
+added where needed, and one for each distractor. These dimensions are the meanings: the stream of a
+realistic network holds them in other directions, its `basis`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
+from torch import Tensor
 
+from espalier.compiler.basis import Basis, Realism
 from espalier.compiler.numbers import Format, number_formats
 from espalier.language import (
     ByPosition,
@@ -39,6 +42,8 @@ class Layout(Described):
     expanded: dict[str, int]  # variable -> where its one-hot features start, after the stream
     features: int
     formats: dict[str, Format]  # how each numerical variable is held
+    realism: Realism | None = None
+    basis: Basis | None = field(default=None, compare=False)
 
     def dimensions(self, name: str) -> range:
         """The residual dimensions of a variable (without a flag)."""
@@ -68,9 +73,48 @@ class Layout(Described):
         sizes = {name: len(self.program.specs[name].values) for name in starts}
         return sorted((range(at, at + sizes[n]) for n, at in starts.items()), key=lambda r: r.start)
 
+    @property
+    def stream_width(self) -> int:
+        """How many numbers the stream holds at a position."""
+        return self.width if self.basis is None else self.basis.directions.shape[1]
+
+    def read(self, z: Tensor) -> Tensor:
+        """How much of each meaning the rows of a stream hold."""
+        return z if self.basis is None else self.basis.read(z)
+
+    @property
+    def own(self) -> range:
+        """The dimensions of distractors."""
+        count = 0 if self.realism is None else self.realism.distractors
+        return range(self.width - count, self.width)
+
+    @property
+    def head_names(self) -> list[str]:
+        """The heads of the network: the program's, and then distractors."""
+        names = list(self.program.heads)
+        for number in range(1, len(self.own) + 1):
+            name = f"distractor_{number}"
+            while name in self.program.specs:
+                name += "_"
+            names.append(name)
+        return names
+
+    @property
+    def positions(self) -> int | None:
+        """How many positions a realistic network must be right for."""
+        if self.realism is None:
+            return None
+        return min(self.realism.positions, self.program.position_range or self.realism.positions)
+
+    @property
+    def is_superposed(self) -> bool:
+        """Whether the stream has fewer dimensions than meanings."""
+        asked = None if self.realism is None else self.realism.width
+        return asked is not None and asked < self.width
+
     @cached_property
     def labels(self) -> list[str]:
-        """What each residual dimension means."""
+        """What each residual dimension means; where there is a basis, each of its directions."""
         labels = [""] * self.width
         for name in self.starts:
             spec = self.program.specs[name]
@@ -86,6 +130,8 @@ class Layout(Described):
             labels[dimension] = f"{name} is defined"
         if self.one is not None:
             labels[self.one] = "1"
+        for number, dimension in enumerate(self.own, 1):
+            labels[dimension] = f"distractor {number}"
         return labels
 
     @cached_property
@@ -98,9 +144,11 @@ class Layout(Described):
         ]
 
 
-def lay_out(program: Program, dtype: torch.dtype = torch.float32) -> Layout:
+def lay_out(
+    program: Program, dtype: torch.dtype = torch.float32, realism: Realism | None = None
+) -> Layout:
     """Give every variable its place, in the order in which the program names them."""
-    formats = number_formats(program, dtype)
+    formats = number_formats(program, dtype, None if realism is None else realism.positions)
     starts, flags, width = {}, {}, 0
     for name, spec in program.specs.items():
         starts[name] = width
@@ -110,12 +158,13 @@ def lay_out(program: Program, dtype: torch.dtype = torch.float32) -> Layout:
             width += 1
     one = width if _needs_one(program) else None
     width += one is not None
+    width += 0 if realism is None else realism.distractors
     expanded, features = {}, 0
     for name in program.specs:
         if _needs_expansion(program, name):
             expanded[name] = features
             features += len(program.specs[name].values)
-    return Layout(program, starts, flags, one, width, expanded, features, formats)
+    return Layout(program, starts, flags, one, width, expanded, features, formats, realism)
 
 
 def averages(program: Program, head: Head) -> bool:

@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
+from espalier.compiler.basis import Realism
 from espalier.compiler.feedforward import unit_labels
 from espalier.compiler.files import Stored, read_compiled, write_compiled
 from espalier.compiler.layout import Layout
@@ -45,7 +47,7 @@ class CompiledModel(nn.Module):
     def __init__(self, layout: Layout, weights: Weights) -> None:
         super().__init__()
         self.layout = layout
-        self.encoder = CompiledEncoder(weights, layout.program.heads)
+        self.encoder = CompiledEncoder(weights, layout.head_names)
         self.compiled_digest, self.compiled_dtype = digest_of(self.weights), self.dtype
         self._prepared: tuple[Tensor, UniversalEncoder] | None = None
 
@@ -76,8 +78,20 @@ class CompiledModel(nn.Module):
 
     @property
     def labels(self) -> list[str]:
-        """What each residual dimension means."""
+        """What each residual dimension means; with realism, each row of `basis`."""
         return self.layout.labels
+
+    @property
+    def realism(self) -> Realism | None:
+        """How the network differs from a clean one, if it does."""
+        return self.layout.realism
+
+    @property
+    def basis(self) -> Float[Tensor, "M D"]:
+        """The direction in the residual stream of each of the `labels`."""
+        basis = self.layout.basis
+        clean = torch.eye(self.layout.width) if basis is None else basis.directions
+        return clean.to(self.device, self.dtype)
 
     @property
     def unit_labels(self) -> list[str]:
@@ -111,7 +125,8 @@ class CompiledModel(nn.Module):
         # Compared by value: an edit through `.data` or NumPy leaves no other mark.
         if self._prepared is None or not torch.equal(numbers, self._prepared[0]):
             with torch.inference_mode(False):
-                self._prepared = numbers, self.encoder.fast(self.layout.groups)
+                groups = self.layout.groups if self.realism is None else ()
+                self._prepared = numbers, self.encoder.fast(groups)
         return self._prepared[1]
 
     def run(self, tokens: Iterable[object], *, max_layers: int | None = None) -> Run:
@@ -149,7 +164,7 @@ class CompiledModel(nn.Module):
         halt = self.program.halt
         if halt is None or self.program.derived(can_halt) or not self.is_as_compiled:
             return
-        open_ = z[..., self.layout.dimension(halt.variable, halt.value)] < 0.5
+        open_ = ~self.encoder.has_halted(z)
         open_ &= torch.arange(z.shape[1], device=z.device) < lengths[:, None]
         for row, position in open_.nonzero().tolist():
             raise ProgramError(
@@ -184,8 +199,9 @@ class CompiledModel(nn.Module):
         longest = "any length" if program.position_range is None else program.position_range
         return (
             f"{type(self).__name__}({len(program.heads)} heads, residual width "
-            f"{self.layout.width}, {self._mlp_width()}, positions: {longest}, {self.dtype}, "
-            f"{self.device}{'' if self.is_as_compiled else ', edited since compiled'})"
+            f"{self.layout.stream_width}, {self._mlp_width()}, positions: {longest}, {self.dtype}, "
+            f"{self.device}{'' if self.realism is None else f', {self.realism}'}"
+            f"{'' if self.is_as_compiled else ', edited since compiled'})"
         )
 
     def _mlp_width(self) -> str:

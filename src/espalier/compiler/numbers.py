@@ -70,20 +70,25 @@ class Format:
         return [digit * unit for digit, unit in zip(digits, self.parts.units, strict=True)]
 
 
-def number_formats(program: Program, dtype: torch.dtype) -> dict[str, Format]:
-    """The format of every numerical variable, the outputs of heads included."""
+def number_formats(
+    program: Program, dtype: torch.dtype, positions: int | None = None
+) -> dict[str, Format]:
+    """The format of every numerical variable, the outputs of heads included.
+
+    `positions` is how many a mean runs over at most, where that is known.
+    """
     formats: dict[str, Format] = {}
     for name in program.held:
         formats[name] = _variable(program, name, dtype)
     for name in program.heads:
         if isinstance(program.specs[name], Numerical):
-            formats[name] = _mean(program, name, formats, dtype)
+            formats[name] = _mean(program, name, formats, dtype, positions)
     return formats
 
 
-def most_selected(program: Program, head: Head) -> int | None:
+def most_selected(program: Program, head: Head, positions: int | None = None) -> int | None:
     """How many positions a head can select at most, if that is known."""
-    known = [program.position_range] if program.position_range is not None else []
+    known = [limit for limit in (program.position_range, positions) if limit is not None]
     if head.relative_positions is not None:
         known.append(len(head.relative_positions))
     return min(known, default=None)
@@ -155,12 +160,18 @@ def _bits(program: Program, name: str, dtype: torch.dtype) -> int:
     return min(bits, -math.ceil(math.log2(torch.finfo(dtype).eps)) - 3 - atoms.bit_length())
 
 
-def _mean(program: Program, name: str, formats: dict[str, Format], dtype: torch.dtype) -> Format:
+def _mean(
+    program: Program,
+    name: str,
+    formats: dict[str, Format],
+    dtype: torch.dtype,
+    positions: int | None,
+) -> Format:
     head, spec = program.heads[name], program.specs[name]
     assert isinstance(spec, Numerical)
     value = formats[head.value]
     means = _means(program, name, value.parts.factor)
-    limit = most_selected(program, head)
+    limit = most_selected(program, head, positions)
     if value.size == 1:
         reaches = [MOST, MOST // 2, MOST // 4, FEWEST]
         for reach in reaches if limit is None or limit > MOST else [limit]:

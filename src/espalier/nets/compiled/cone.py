@@ -13,7 +13,8 @@ def halting_dimensions(weights: Weights) -> Int[Tensor, " H"]:
     """The residual dimensions that decide, in however many layers, when a sequence halts."""
     found = torch.zeros(weights.token_embedding.shape[1], dtype=torch.bool)
     if weights.halt is not None:
-        found[weights.halt.dimension] = True
+        direction = weights.halt.direction
+        found[weights.halt.dimension if direction is None else direction != 0] = True
     while True:
         before = int(found.sum())
         for head in weights.heads:

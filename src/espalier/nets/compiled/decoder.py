@@ -8,7 +8,7 @@ from torch import Tensor
 
 from espalier.nets.compiled.attention import Settled
 from espalier.nets.compiled.cache import Fresh, Kept, carry, weigh
-from espalier.nets.compiled.halting import WATCH_FROM, EndlessWatch
+from espalier.nets.compiled.halting import WATCH_FROM
 from espalier.nets.compiled.universal import UniversalEncoder
 from espalier.shapes import Lengths, Residual, Tokens
 
@@ -39,7 +39,7 @@ class CachedDecoder:
         z = self._encoder.embed(tokens, torch.where(fresh.valid, fresh.positions, 0))
         layers, index = torch.zeros_like(counts), 0
         settled: Settled = [None] * len(self._encoder.attention.patterns)
-        watch = EndlessWatch(self._encoder.decisive, max(WATCH_FROM, len(self._kept)))
+        watch = self._encoder.watch(self._encoder.decisive, max(WATCH_FROM, len(self._kept)))
         resting: Bool[Tensor, "B M"] | None = None
         while index != self._max_layers:
             layers += 1 if resting is None else ~resting[rows, last]

@@ -7,18 +7,20 @@ nobody looks; its sub-layers are in `modules`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
 from espalier.errors import ModelError
-from espalier.nets.compiled.halting import EndlessWatch, Finished, Halting, hold
+from espalier.nets.compiled.halting import Finished, Halting, hold
 from espalier.nets.compiled.modules import (
     MLP,
     Attention,
     AttentionHead,
     EntriesLinear,
     Expansion,
+    parameter,
 )
 from espalier.nets.compiled.records import from_tensors, to_tensors
 from espalier.nets.compiled.universal import UniversalEncoder
@@ -37,6 +39,8 @@ class CompiledEncoder(Halting):
         self, weights: Weights, heads: Iterable[str], *, mlp: nn.Module | None = None
     ) -> None:
         super().__init__(weights)
+        direction = self.__dict__["_buffers"].pop("halt_direction")
+        self.halt_direction = None if direction is None else parameter(direction)
         named = dict(zip(heads, weights.heads, strict=True))
         positions = weights.position_embedding
         self.token_embedding = _embedding(weights.token_embedding)
@@ -55,7 +59,7 @@ class CompiledEncoder(Halting):
         z, valid = self.embed(tokens), is_valid(tokens, lengths)
         layers = torch.zeros_like(lengths)
         halted = torch.zeros_like(lengths, dtype=torch.bool)
-        watch, index = EndlessWatch(), 0
+        watch, index = self.watch(), 0
         while index != max_layers and not bool(halted.all()):
             layers = layers + ~halted
             z, halted = self.step(z, valid, halted, index)
@@ -94,13 +98,14 @@ class CompiledEncoder(Halting):
         positions, mlp = self.position_embedding, self.mlp
         feedforward = mlp.weights if isinstance(mlp, MLP) else self._replaced
         assert feedforward is not None
+        direction = None if self.halt_direction is None else self.halt_direction.detach()
         return Weights(
             token_embedding=self.token_embedding.weight.detach(),
             position_embedding=None if positions is None else positions.weight.detach(),
             heads=tuple(self.attention.head(name).weights for name in self.attention.names),
             feedforward=feedforward,
             unembedding=self.unembedding.sparse,
-            halt=self.halt,
+            halt=self.halt and replace(self.halt, direction=direction),
             longest=self.longest,
             why=self.why,
             causal=self.causal,

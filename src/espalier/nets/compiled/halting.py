@@ -31,22 +31,38 @@ class Halting(nn.Module):
     not depend on how long those after it take.
     """
 
+    halt_direction: Tensor | None
+
     def __init__(self, weights: Weights) -> None:
         super().__init__()
         self.halt, self.causal = weights.halt, weights.causal
+        direction = None if self.halt is None else self.halt.direction
+        self.register_buffer("halt_direction", direction)
         self.longest, self.why = weights.longest, weights.why
 
     def resting(self, z: Residual, layers: int) -> Valid | None:
         """Where a position has halted in its first `layers` layers and stays so, if any may."""
         if not self.causal or self.halt is None or layers < 1:
             return None
-        return z[..., self.halt.dimension] > 0.5
+        return self.has_halted(z)
 
     def done(self, z: Residual, valid: Valid) -> Tensor:
         """For each sequence, whether all its positions have halted."""
         if self.halt is None:
             return torch.zeros(len(z), dtype=torch.bool, device=z.device)
-        return ((z[..., self.halt.dimension] > 0.5) | ~valid).all(-1)
+        return (self.has_halted(z) | ~valid).all(-1)
+
+    def has_halted(self, z: Residual) -> Valid:
+        """Where a position holds the value that it halts by."""
+        assert self.halt is not None
+        if self.halt_direction is None:
+            return z[..., self.halt.dimension] > 0.5
+        return z @ self.halt_direction > 0.5
+
+    def watch(self, dimensions: Tensor | None = None, watch_from: int = WATCH_FROM) -> EndlessWatch:
+        """What looks out for runs of this network that never end."""
+        tolerance = None if self.halt is None else self.halt.tolerance
+        return EndlessWatch(dimensions, watch_from, tolerance=tolerance or 0.0)
 
     def check_length(self, length: int | torch.SymInt, dtype: torch.dtype) -> None:
         """Refuse a sequence that is too long for the averages of this model."""
@@ -60,8 +76,14 @@ class Halting(nn.Module):
 class EndlessWatch:
     """Refuses sequences whose state comes back, in the dimensions that count: they never halt."""
 
-    def __init__(self, dimensions: Tensor | None = None, watch_from: int = WATCH_FROM) -> None:
-        self._dimensions, self._from = dimensions, watch_from
+    def __init__(
+        self,
+        dimensions: Tensor | None = None,
+        watch_from: int = WATCH_FROM,
+        *,
+        tolerance: float = 0.0,
+    ) -> None:
+        self._dimensions, self._from, self._tolerance = dimensions, watch_from, tolerance
         self._seen: Tensor | None = None
 
     def look(self, index: int, z: Tensor, running: Tensor, rows: Tensor | None = None) -> None:
@@ -73,7 +95,8 @@ class EndlessWatch:
             return
         z = z if self._dimensions is None else z[..., self._dimensions]
         if self._seen is not None:
-            again = (z == self._seen).flatten(1).all(-1) & running
+            same = (z - self._seen).abs() <= self._tolerance if self._tolerance else z == self._seen
+            again = same.flatten(1).all(-1) & running
             if bool(again.any()):
                 row = int(again.nonzero()[0])
                 raise ProgramError(

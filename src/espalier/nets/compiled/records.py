@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from espalier.errors import ModelError
-from espalier.nets.compiled.weights import Sparse, Weights
+from espalier.nets.compiled.weights import LEFT_OUT, Sparse, Weights
 from espalier.nets.tensor_files import checksums, parse_json
 
 _TENSOR = "tensor"
@@ -58,6 +58,7 @@ def _flatten(node: Any, path: str, tensors: dict[str, Tensor]) -> Any:
                 getattr(node, field.name), f"{path}.{field.name}".lstrip("."), tensors
             )
             for field in dataclasses.fields(node)
+            if field.metadata != LEFT_OUT or getattr(node, field.name) is not None
         }
     if isinstance(node, tuple):
         return [_flatten(part, f"{path}.{place}", tensors) for place, part in enumerate(node)]
@@ -93,9 +94,10 @@ _hints = functools.cache(typing.get_type_hints)
 
 def _gather_fields(kind: Any, node: Any, path: str, tensors: dict[str, Tensor]) -> Any:
     hints = _hints(kind)
-    if not isinstance(node, dict) or set(node) != set(hints):
+    optional = {field.name for field in dataclasses.fields(kind) if field.metadata == LEFT_OUT}
+    if not isinstance(node, dict) or not set(hints) - optional <= set(node) <= set(hints):
         raise ModelError(f"{path} is {_short(node)}; {', '.join(hints)} are expected")
-    parts = {name: _gather(hints[name], node[name], f"{path}.{name}", tensors) for name in hints}
+    parts = {name: _gather(hints[name], node[name], f"{path}.{name}", tensors) for name in node}
     if kind is Sparse:
         _check_entries(parts, path.removeprefix("weights."))
     return kind(**parts)

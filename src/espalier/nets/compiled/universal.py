@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from espalier.nets.compiled.attention import SelfAttention, Settled
 from espalier.nets.compiled.cone import halting_dimensions
 from espalier.nets.compiled.feedforward import FeedForward
-from espalier.nets.compiled.halting import EndlessWatch, Finished, Halting
+from espalier.nets.compiled.halting import Finished, Halting
 from espalier.nets.compiled.sparse import SparseLinear
 from espalier.nets.compiled.weights import Weights
 from espalier.shapes import Lengths, Logits, Residual, Tokens, Valid
@@ -74,7 +74,7 @@ class UniversalEncoder(Halting):
         # Row r of z is sequence running[r], until it is done; the dead are swept out in groups.
         running = torch.arange(len(tokens), device=tokens.device)
         alive = torch.ones_like(halted)
-        settled, watch, index = self.attention.settle(z, valid), EndlessWatch(self.decisive), 0
+        settled, watch, index = self.attention.settle(z, valid), self.watch(self.decisive), 0
         while len(running) and index != max_layers:
             z = self.layer_(z, valid, settled, layers=index)
             index += 1

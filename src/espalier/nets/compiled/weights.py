@@ -6,12 +6,16 @@ Compiled matrices are almost all zero, so they are given by their entries. Lette
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from espalier.results import Described
+
+# A field that is left out of records where it is None, as in weights from before there was one.
+LEFT_OUT: dict[str, Any] = {"left out": True}
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,6 +51,13 @@ class Sparse(Described):
             torch.tensor(columns, dtype=torch.long),
             torch.tensor(values, dtype=torch.float64).to(dtype),
         )
+
+    @staticmethod
+    def of_dense(matrix: Tensor) -> Sparse:
+        """The same matrix, by those of its entries that are not zero."""
+        rows, columns = matrix.nonzero(as_tuple=True)
+        height, width = matrix.shape
+        return Sparse((height, width), rows, columns, matrix[rows, columns])
 
     @property
     def density(self) -> float:
@@ -134,9 +145,15 @@ class FeedForwardWeights(Described):
 
 @dataclass(frozen=True, repr=False)
 class HaltWeights(Described):
-    """A position is done when residual dimension `dimension` is above one half."""
+    """A position is done when residual dimension `dimension` is above one half.
+
+    In a stream whose dimensions are not meanings, when its product with `direction` is; two such
+    streams hold the same where no number differs by more than `tolerance`.
+    """
 
     dimension: int
+    direction: Tensor | None = field(default=None, metadata=LEFT_OUT)  # D
+    tolerance: float | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, repr=False)
