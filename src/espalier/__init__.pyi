@@ -1,6 +1,7 @@
 """Every public name, written once; loaded when first used, so that nobody waits for torch."""
 
 from . import experiments as experiments
+from . import interventions as interventions
 from . import language as language
 from . import rasp as rasp
 from . import zoo as zoo

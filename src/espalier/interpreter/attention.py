@@ -8,14 +8,15 @@ rounded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from espalier.interpreter.batch import NULL, Column, Mask, State
+from espalier.interpreter.batch import NULL, Column, Ints, Mask, State
 from espalier.interpreter.past import before
 from espalier.language import (
     Categorical,
@@ -28,6 +29,19 @@ from espalier.language import (
 )
 
 Floats = NDArray[np.float64]
+
+
+class Edges(NamedTuple):
+    """Pairs of entries of a batch: one that queries, and one whose key it meets."""
+
+    query: Ints
+    key: Ints
+
+    def take(self, which: Mask) -> Edges:
+        """Some of them."""
+        return Edges(self.query[which], self.key[which])
+
+
 # How many positions are selected, and the sums over them.
 Counted = tuple[Floats, list[Floats]]
 
@@ -47,18 +61,21 @@ class Sums:
     factor: Fraction = Fraction(1)
 
 
-def attend(program: Program, state: State) -> State:
+def attend(program: Program, state: State, cuts: Mapping[str, Edges] | None = None) -> State:
     """The state in the next layer's middle: every head has read the state as it was."""
+    cuts = cuts or {}
     columns = dict(state.columns)
     for name in program.heads:
-        columns[name] = head_output(program, name, state)
+        columns[name] = head_output(program, name, state, cuts.get(name))
     return replace(state, layer=state.layer + 1, columns=columns)
 
 
-def head_output(program: Program, name: str, state: State) -> Column:
+def head_output(program: Program, name: str, state: State, cut: Edges | None = None) -> Column:
     """What the head `name` reports at every entry, null where it is undefined."""
     head, spec = program.heads[name], program.specs[name]
     sums = select(program, head, state)
+    if cut is not None:
+        _take_out(program, head, state, sums, cut)
     if isinstance(spec, Numerical):
         return place_means(spec, sums.totals, sums.count, sums.factor)
     total, squares = sums.totals
@@ -71,6 +88,23 @@ def select(program: Program, head: Head, state: State) -> Sums:
     count, totals = _way(program, head)(program, head, state)
     numbers = program.derived(part_tables).get(head.value)
     return Sums(count, totals, Fraction(1) if numbers is None else numbers.parts.factor)
+
+
+def selects(program: Program, head: Head, state: State, edges: Edges) -> Mask:
+    """Whether each of these edges, all within the head's reach, is selected."""
+    if head.query is None or head.key is None:
+        return np.ones(len(edges.query), dtype=bool)
+    query, key = state.columns[head.query][edges.query], state.columns[head.key][edges.key]
+    return _matches(program, head.query, query, key, nullable=state.nullable)
+
+
+def _take_out(program: Program, head: Head, state: State, sums: Sums, cut: Edges) -> None:
+    """The sums without some edges, in place: what was added exactly is subtracted exactly."""
+    held = cut.take(selects(program, head, state, cut))
+    np.subtract.at(sums.count, held.query, 1)
+    terms = _terms(program, head, state.columns[head.value][held.key])
+    for total, term in zip(sums.totals, terms, strict=True):
+        np.subtract.at(total, held.query, term)
 
 
 def _way(program: Program, head: Head) -> Callable[[Program, Head, State], Counted]:
@@ -96,7 +130,8 @@ def _by_offset(program: Program, head: Head, state: State) -> Counted:
         values, chosen = _neighbours(state, head.value, offset)
         if head.query is not None and head.key is not None:
             keys, _ = _neighbours(state, head.key, offset)
-            chosen = chosen & _matches(program, head.query, state.columns[head.query], keys)
+            query = state.columns[head.query]
+            chosen = chosen & _matches(program, head.query, query, keys, nullable=state.nullable)
         count += chosen
         for total, term in zip(totals, _terms(program, head, values), strict=True):
             total += np.where(chosen, term, 0.0)
@@ -115,8 +150,13 @@ def _neighbours(state: State, name: str, offset: int) -> tuple[Column, Mask]:
     return np.where(earlier, old, values), inside | earlier
 
 
-def _matches(program: Program, query_name: str, query: Column, key: Column) -> Mask:
-    """Where a key equals the query (or is in it)."""
+def _matches(
+    program: Program, query_name: str, query: Column, key: Column, *, nullable: bool
+) -> Mask:
+    """Where a key equals the query (or is in it); null matches nothing."""
+    if nullable:
+        found = _matches(program, query_name, query, key, nullable=False)
+        return found & (query >= 0) & (key >= 0)
     match program.specs[query_name]:
         case SetValued() as spec:
             return np.asarray(_members(spec)[query.astype(np.int64), key.astype(np.int64)] > 0)
@@ -137,7 +177,9 @@ def _by_key_before(program: Program, head: Head, state: State) -> Counted:
         block = slice(first, first + rows)
         example = batch.example[block]
         chosen = places[example] <= batch.position[block, None]
-        chosen &= _matches(program, head.query, query[block, None], keys[example])
+        chosen &= _matches(
+            program, head.query, query[block, None], keys[example], nullable=state.nullable
+        )
         count[block] = chosen.sum(1)
         for total, term in zip(totals, terms, strict=True):
             total[block] = np.where(chosen, term[example], 0.0).sum(1)
@@ -148,22 +190,29 @@ def _by_key(program: Program, head: Head, state: State) -> Counted:
     """Sum once over each key value of each sequence; every query then looks its sum up."""
     assert head.query is not None
     assert head.key is not None
-    batch, key_spec = state.batch, program.specs[head.key]
+    batch, key_spec, values = state.batch, program.specs[head.key], state.columns[head.value]
     assert isinstance(key_spec, Categorical)
-    slots = batch.example * key_spec.size + state.columns[head.key].astype(np.int64)
+    size, keys = key_spec.size, state.columns[head.key].astype(np.int64)
+    query, terms = state.columns[head.query].astype(np.int64), _terms(program, head, values)
+    example, asks = batch.example, None
+    if state.nullable:
+        there, asks = keys >= 0, query >= 0
+        keys, example, query = keys[there], example[there], np.maximum(query, 0)
+        terms = [term[there] for term in terms]
     per_key = [
-        np.bincount(slots, weights=weights, minlength=len(batch) * key_spec.size)
-        for weights in (None, *_terms(program, head, state.columns[head.value]))
+        np.bincount(example * size + keys, weights=weights, minlength=len(batch) * size)
+        for weights in (None, *terms)
     ]
-    query = state.columns[head.query].astype(np.int64)
     match program.specs[head.query]:
         case SetValued() as spec:
             members = _members(spec)
             found = [(sums.reshape(len(batch), -1) @ members.T) for sums in per_key]
             count, *totals = (sums[batch.example, query] for sums in found)
         case _:
-            wanted = batch.example * key_spec.size + query
+            wanted = batch.example * size + query
             count, *totals = (sums[wanted].astype(np.float64) for sums in per_key)
+    if asks is not None:
+        count, totals = count * asks, [total * asks for total in totals]
     return count, totals
 
 

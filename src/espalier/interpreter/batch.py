@@ -69,12 +69,16 @@ class State:
 
     Categorical and set variables hold codes, -1 for null; numerical ones hold reals, NaN for null.
     `past` is what heads see of the positions before the batch's, where a decoder goes on.
+    `resting` is where positions of a causal program sit out the layer that attention began. Only
+    heads' outputs are null, unless interventions have made the state `nullable`.
     """
 
     batch: Batch
     layer: int
     columns: dict[str, Column]
     past: Past | None = None
+    resting: Mask | None = None
+    nullable: bool = False
 
     def keep(self, sequences: Mask) -> State:
         """The state of the sequences chosen by `sequences`."""
@@ -83,7 +87,7 @@ class State:
         entries = sequences[self.batch.example]
         batch = Batch.of(self.batch.lengths[sequences], self.batch.inputs[sequences])
         columns = {name: column[entries] for name, column in self.columns.items()}
-        return State(batch, self.layer, columns)
+        return State(batch, self.layer, columns, nullable=self.nullable)
 
     def take(self, entries: Mask) -> State:
         """These entries alone, for what is done at each position by itself."""

@@ -48,7 +48,7 @@ class SymbolDecoder:
         layers = np.zeros(len(last), dtype=np.int64)
         while state.layer != self._max_layers:
             past = self._past(state.layer)
-            layers += ~self._machine.resting(state, state.layer)[last]
+            layers += ~self._machine.resting(state)[last]
             after = self._machine.update(self._machine.attend(replace(state, past=past)))
             past.store(state)
             state = replace(after, past=None)

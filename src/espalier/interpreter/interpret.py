@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from espalier.interpreter.batch import State
+from espalier.interpreter.interventions import IntervenedMachine
 from espalier.interpreter.machine import Machine
 from espalier.interpreter.trace import Trace, moment_of
+from espalier.interventions import Intervention, Interventions, make_plan
 from espalier.language import Program, Run, Runs, check_batch, check_layers
 
 # Positions worked on at a time: enough to keep numpy busy, few enough to stay in the cache.
@@ -16,11 +19,17 @@ CHUNK = 1 << 15
 
 
 def interpret(
-    program: Program, tokens: Iterable[object], *, max_layers: int | None = None
+    program: Program,
+    tokens: Iterable[object],
+    *,
+    max_layers: int | None = None,
+    interventions: Sequence[Intervention] = (),
 ) -> Trace:
     """Run `program` on one sequence and keep everything it went through.
 
-    It stops when the program halts, or after `max_layers` layers, whichever is first.
+    It stops when the program halts, or after `max_layers` layers, whichever is first. With
+    `interventions` (see `espalier.interventions`) a rule that reads an undefined variable does not
+    hold, and an output that is null is None.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-sequential-relative")
@@ -29,7 +38,7 @@ def interpret(
     """
     max_layers = check_layers(program, max_layers)
     checked = program.tokens(tokens)
-    machine = Machine(program)
+    machine = machine_for(program, [checked], interventions, max_layers)
     first = machine.start([checked])
     moments = [moment_of(program, first, "mlp")]
 
@@ -37,8 +46,12 @@ def interpret(
         moments.append(moment_of(program, attended, "attention"))
         moments.append(moment_of(program, updated, "mlp"))
 
-    run = machine.run(first, max_layers=max_layers, observe=record)[0]
-    return Trace(program, checked, run.outputs, run.layers, run.halted, tuple(moments))
+    runs = machine.run(first, max_layers=max_layers, observe=record)
+    run = with_idle(machine, runs)[0]
+    ending, states = (run.outputs, run.layers, run.halted), tuple(moments)
+    if not isinstance(machine, IntervenedMachine):
+        return Trace(program, checked, *ending, states)
+    return Trace(program, checked, *ending, states, machine.plan.lists[0], machine.idle.get(0, ()))
 
 
 def interpret_many(
@@ -46,8 +59,11 @@ def interpret_many(
     batch: Iterable[Iterable[object]],
     *,
     max_layers: int | None = None,
+    interventions: Interventions = (),
 ) -> Runs:
     """Run `program` on sequences of any lengths; each halts by itself.
+
+    `interventions` is one list for all of them, or a list of lists, one for each.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-sequential-relative")
@@ -57,12 +73,35 @@ def interpret_many(
     """
     max_layers = check_layers(program, max_layers)
     sequences = check_batch(program, batch)
-    machine = Machine(program)
+    machine = machine_for(program, sequences, interventions, max_layers)
     runs: dict[int, Run] = {}
     for numbers in chunks(sequences):
         first = machine.start([sequences[n] for n in numbers], np.asarray(numbers))
         runs |= machine.run(first, max_layers=max_layers)
+    runs = with_idle(machine, runs)
     return Runs(runs[number] for number in range(len(sequences)))
+
+
+def machine_for(
+    program: Program,
+    sequences: Sequence[Sequence[int]],
+    interventions: Interventions,
+    max_layers: int | None,
+) -> Machine:
+    """The machine that runs these inputs, strict where nothing intervenes."""
+    if not len(interventions):
+        return Machine(program)
+    lengths = [len(sequence) for sequence in sequences]
+    return IntervenedMachine(make_plan(program, interventions, lengths, max_layers=max_layers))
+
+
+def with_idle(machine: Machine, runs: dict[int, Run]) -> dict[int, Run]:
+    """The runs with the interventions that touched nothing; ProgramError if one was not reached."""
+    if not isinstance(machine, IntervenedMachine):
+        return runs
+    machine.plan.refuse_unreached(np.asarray([runs[n].layers for n in range(len(runs))]))
+    idle = machine.idle
+    return {number: replace(run, idle=idle.get(number, ())) for number, run in runs.items()}
 
 
 def chunks(sequences: Sequence[Sequence[int]]) -> Iterator[list[int]]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from espalier.interpreter import refusals
-from espalier.interpreter.attention import attend
+from espalier.interpreter.attention import Edges, attend
 from espalier.interpreter.batch import NULL, Batch, Column, Ints, Mask, State
 from espalier.interpreter.decisions import Decisions
-from espalier.interpreter.tables import UNDEFINED, RuleTable, Tables
+from espalier.interpreter.tables import UNDEFINED, Fires, RuleTable, Tables
 from espalier.language import (
     ByInput,
     ByPosition,
@@ -70,33 +70,46 @@ class Machine:
                 case Constant():
                     columns[name] = self._tables.initial[name][np.zeros_like(tokens)]
         for name in self.program.heads:
-            columns[name] = _nulls(self.program.specs[name], len(tokens))
+            columns[name] = null_column(self.program.specs[name], len(tokens))
         return State(batch, 0, columns)
 
     def attend(self, state: State) -> State:
         """The state after the attention sub-layer."""
         stale = [name for name in self.program.heads if name not in self._tables.resets]
         refusals.refuse_stale(self.program, stale, state)
-        attended, resting = attend(self.program, state), self.resting(state, state.layer)
+        attended, resting = attend(self.program, state, self.cuts(state)), self.resting(state)
         if resting.any():
             for name in self.program.heads:
                 attended.columns[name][resting] = state.columns[name][resting]
-        return attended
+        return replace(attended, resting=resting)
 
     def update(self, state: State) -> State:
         """The state after the MLP sub-layer: every rule that holds has been applied."""
-        resting = self.resting(state, state.layer - 1)
-        if not resting.any():
+        resting, state = state.resting, replace(state, resting=None)
+        if resting is None or not resting.any():
             return self._update(state)
         return state.put(~resting, self._update(state.take(~resting)))
 
-    def resting(self, state: State, layers: int) -> Mask:
-        """Where a position of a causal program has halted in one of its first `layers` layers.
+    def cuts(self, state: State) -> Mapping[str, Edges]:
+        """By head, the edges that are not selected in the layer after `state`: none."""
+        return {}
+
+    def fires(self, state: State) -> Fires | None:
+        """What is asked whether a rule that holds fires; None where every rule does."""
+        return None if self.satisfied is None else self._mark
+
+    def _mark(self, entries: Ints, rules: Ints) -> Mask:
+        assert self.satisfied is not None
+        self.satisfied[rules] = True
+        return np.ones(len(entries), dtype=bool)
+
+    def resting(self, state: State) -> Mask:
+        """Where a position of a causal program has halted in one of the layers so far.
 
         There it stays as it is, so that it is the same however much text follows.
         """
         halt = self.program.halt
-        if halt is None or not self.program.causal or layers < 1:
+        if halt is None or not self.program.causal or state.layer < 1:
             return np.zeros(len(state.batch.example), dtype=bool)
         return np.asarray(state.columns[halt.variable] == halt.value)
 
@@ -105,7 +118,8 @@ class Machine:
         codes = {name: codes_of(specs[name], column) for name, column in state.columns.items()}
         if self._decisions is not None:
             return self._update_by(self._decisions, state, codes)
-        nulls = {name: found < 0 for name, found in codes.items() if name in self.program.heads}
+        nullable = self.program.specs if state.nullable else self.program.heads
+        nulls = {name: codes[name] < 0 for name in nullable}
         nulls = {name: mask for name, mask in nulls.items() if mask.any()}
         # Any code will do where a variable is null: what was found there does not count.
         codes |= {name: np.maximum(codes[name], 0) for name in nulls}
@@ -123,7 +137,7 @@ class Machine:
             if self.satisfied is not None:
                 seen = codes[name] if name not in nulls else codes[name][~nulls[name]]
                 self.satisfied[resets[seen]] = True
-            columns[name] = _nulls(specs[name], len(state.batch.example))
+            columns[name] = null_column(specs[name], len(state.batch.example))
         return replace(state, columns=columns)
 
     def _update_by(self, decisions: Decisions, state: State, codes: dict[str, Ints]) -> State:
@@ -133,7 +147,7 @@ class Machine:
         for output, answer in answers.items():
             columns[output] = _write(specs[output], columns[output], answer)
         for name in self.program.heads:
-            columns[name] = _nulls(specs[name], len(state.batch.example))
+            columns[name] = null_column(specs[name], len(state.batch.example))
         after = replace(state, columns=columns)
         for path, entries in undecided.items():
             chosen = np.isin(np.arange(len(state.batch.example)), entries)
@@ -148,7 +162,7 @@ class Machine:
         codes: dict[str, Ints],
         nulls: dict[str, Mask],
     ) -> Ints:
-        found = table.look_up(codes, nulls, self.satisfied)
+        found = table.look_up(codes, nulls, self.fires(state))
         if self.strict and nulls and (found == UNDEFINED).any():
             raise refusals.undefined(self.program, table.variables, state, found)
         return found
@@ -172,9 +186,13 @@ class Machine:
             runs |= self._collect(state.keep(done), halted=True)
             state, watched = state.keep(~done), watched.keep(~done)
             if max_layers is None and state.layer >= WATCH_FROM:
-                refusals.refuse_endless(self.program, state, watched)
+                self.refuse_endless(state, watched)
                 watched = state if state.layer & (state.layer - 1) == 0 else watched
         return runs | self._collect(state, halted=False)
+
+    def refuse_endless(self, state: State, watched: State) -> None:
+        """Raise where a sequence will never halt, by what came back since `watched`."""
+        refusals.refuse_endless(self.program, state, watched)
 
     def halted(self, state: State) -> Mask:
         """For each sequence, whether it is done."""
@@ -192,7 +210,8 @@ class Machine:
         }
 
 
-def _nulls(spec: Variable, size: int) -> Column:
+def null_column(spec: Variable, size: int) -> Column:
+    """A column of nulls."""
     if isinstance(spec, Numerical):
         return np.full(size, np.nan, dtype=np.float64)
     return np.full(size, NULL, dtype=np.int64)

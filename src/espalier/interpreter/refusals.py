@@ -64,7 +64,12 @@ def refuse_endless(program: Program, state: State, watched: State) -> None:
         return
     if not program.derived(can_halt):
         raise _never_halts(program, state, 0, "no rule that can ever hold writes the halt value")
-    if state.layer == watched.layer:
+    refuse_repeated(program, state, watched)
+
+
+def refuse_repeated(program: Program, state: State, watched: State) -> None:
+    """The same by the states alone, whatever the rules could write."""
+    if not len(state.batch) or state.layer == watched.layer:
         return
     # Outputs of heads are null between layers.
     names = program.derived(halting_variables) - program.heads.keys()
@@ -99,6 +104,11 @@ def value_at(program: Program, name: str, state: State, entry: int) -> Value | N
     if isinstance(spec, Numerical):
         return spec.values[spec.bucket(float(found))]
     return spec.values[int(found)]
+
+
+def differ(one: Column, other: Column) -> Mask:
+    """Where two columns hold different values; null is null."""
+    return np.asarray((one != other) & ~((one != one) & (other != other)))
 
 
 def is_null(column: Column) -> Mask:

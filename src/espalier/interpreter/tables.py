@@ -9,13 +9,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from espalier.interpreter.batch import NULL, Column, Ints, Mask
 from espalier.language import Constant, Numerical, Program, Rule, Value
+
+# Whether rules that hold fire, given the entries at which they do and their numbers.
+Fires = Callable[[Ints, Ints], Mask]
 
 # What a table answers beside a new code (>= 0) and NULL (-1).
 UNDEFINED = -2  # a rule holds but for variables that are null here
@@ -71,12 +74,12 @@ class RuleTable:
     _indices: dict[tuple[int, ...], Index] = field(default_factory=dict)
 
     def look_up(
-        self, codes: Mapping[str, Ints], nulls: Mapping[str, Mask], satisfied: Mask | None = None
+        self, codes: Mapping[str, Ints], nulls: Mapping[str, Mask], fires: Fires | None = None
     ) -> Ints:
         """For each entry, the new code, NULL, UNDEFINED or NO_RULE.
 
-        `nulls` says where the variables that are null anywhere are null. The rules that hold
-        somewhere are marked in `satisfied`, by their number.
+        `nulls` says where the variables that are null anywhere are null. `fires` is asked whether
+        the rules that hold fire.
         """
         columns = [codes[name] for name in self.variables]
         found = self._index(tuple(range(len(columns)))).find(columns)
@@ -87,8 +90,9 @@ class RuleTable:
             answer[somewhere] = NO_RULE
             if self.reads_null:
                 self._mark_undefined(np.flatnonzero(somewhere), columns, nulls, answer)
-        if satisfied is not None:
-            satisfied[self.owners[found[answer > UNDEFINED]]] = True
+        if fires is not None:
+            held = np.flatnonzero(answer > UNDEFINED)
+            answer[held[~fires(held, self.owners[found[held]])]] = NO_RULE
         return answer
 
     def _mark_undefined(

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from espalier.errors import ProgramError, nearest
 from espalier.interpreter.batch import NULL, State
+from espalier.interpreter.cache import TraceCache
+from espalier.interventions import Intervention, KnockOut, Sublayer
 from espalier.language import Numerical, Program, Rule, Value, as_integer, show_value
 from espalier.results import Described, Result
 
 if TYPE_CHECKING:
     import pandas
 
-Sublayer = Literal["attention", "mlp"]
 Assignment = dict[str, Value | None]
 
 
@@ -41,13 +42,20 @@ class Trace(Result):
     layers: int
     halted: bool
     moments: tuple[Moment, ...]
+    interventions: tuple[Intervention, ...] = ()
+    idle: tuple[Intervention, ...] = ()  # those that touched nothing
+
+    @property
+    def cache(self) -> TraceCache:
+        """What it went through, under the names that a run of the weights has."""
+        return TraceCache(self)
 
     def state(self, layer: int, position: int, after: Sublayer = "mlp") -> Assignment:
         """Every variable at one position, after `layer` layers; None is null.
 
         With after="attention" it is the state in the middle of that layer, which the MLP saw.
         """
-        moment = self._moment(layer, after)
+        moment = self.moment(layer, after)
         position = as_integer(position, "the position")
         if not 0 <= position < len(self.tokens):
             raise ProgramError(
@@ -55,7 +63,8 @@ class Trace(Result):
             )
         return {name: column[position] for name, column in moment.columns.items()}
 
-    def _moment(self, layer: int, after: Sublayer) -> Moment:
+    def moment(self, layer: int, after: Sublayer = "mlp") -> Moment:
+        """The stream after a sub-layer of a layer."""
         layer, lowest = as_integer(layer, "the layer"), 0 if after == "mlp" else 1
         if after not in ("attention", "mlp") or not lowest <= layer <= self.layers:
             raise ProgramError(
@@ -75,8 +84,21 @@ class Trace(Result):
             name: None if value is None else as_bucket(self.program, name, value)
             for name, value in seen.items()
         }
-        rules = (rule for rule in self.program.rules if rule.output == variable)
+        rules = (
+            rule
+            for number, rule in enumerate(self.program.rules)
+            if rule.output == variable and not self._knocked_out(number, layer, position)
+        )
         return next((rule for rule in rules if rule.holds(buckets)), None)
+
+    def _knocked_out(self, rule: int, layer: int, position: int) -> bool:
+        return any(
+            isinstance(one, KnockOut)
+            and (one.rule == rule or one.unit == str(self.program.rules[rule]))
+            and one.layer in (None, layer)
+            and one.position in (None, position)
+            for one in self.interventions
+        )
 
     def _rests(self, layer: int, position: int) -> bool:
         """Whether a position of a causal program had halted before `layer`, and so was kept."""

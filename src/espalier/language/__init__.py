@@ -5,7 +5,7 @@ from espalier.language.builder import RuleBuilder
 from espalier.language.conflicts import find_conflict
 from espalier.language.exact import meant
 from espalier.language.exploration import Estimate, ExplorationWarning, estimate_paths
-from espalier.language.halting import can_halt, halting_variables
+from espalier.language.halting import can_halt, halting_variables, rules_that_may_hold
 from espalier.language.heads import Halt, Head, halt_spec, qkv, v_relative
 from espalier.language.lazy import Decision, LazyRules, Path
 from espalier.language.means import part_tables, place_means, within_bucket
@@ -79,6 +79,7 @@ __all__ = [
     "program_hash",
     "program_spec",
     "qkv",
+    "rules_that_may_hold",
     "set_var",
     "show_value",
     "span",

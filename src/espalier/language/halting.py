@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from espalier.language.lazy import LazyRules
 from espalier.language.program import Program
@@ -12,14 +12,20 @@ from espalier.language.variables import Numerical, Value
 
 
 def can_halt(program: Program) -> bool:
-    """Whether a rule may ever hold that writes the halt value: False only where none can.
+    """Whether a rule may ever hold that writes the halt value: False only where none can."""
+    if program.halt is None or isinstance(program.rules, LazyRules):
+        return True
+    goal = program.halt.variable, program.halt.value
+    rules = (program.rules[number] for number in rules_that_may_hold(program))
+    return any((rule.output, rule.new) == goal for rule in rules)
+
+
+def rules_that_may_hold(program: Program, more: Iterable[tuple[str, Value]] = ()) -> Iterator[int]:
+    """The numbers of the rules whose every condition may be met; `more` are values met besides.
 
     A value may be met if a variable starts with it, a rule whose every condition may be met writes
     it, or a head carries it. Which values are met together is not asked.
     """
-    if program.halt is None or isinstance(program.rules, LazyRules):
-        return True
-    goal = program.halt.variable, program.halt.value
     waiting: dict[tuple[str, Value], list[tuple[int, int]]] = defaultdict(list)
     for number, rule in enumerate(program.rules):
         for place, atom in enumerate(rule.antecedent):
@@ -29,7 +35,7 @@ def can_halt(program: Program) -> bool:
     carriers: dict[str, list[str]] = defaultdict(list)
     for name, head in program.heads.items():
         carriers[head.value].append(name)
-    queue = list(_starts(program))
+    queue = list(dict.fromkeys([*_starts(program), *more]))
     met = set(queue)
     while queue:
         variable, value = queue.pop()
@@ -37,14 +43,13 @@ def can_halt(program: Program) -> bool:
         for number, place in waiting[variable, value]:
             if place in open_atoms[number]:
                 open_atoms[number].remove(place)
-                rule = program.rules[number]
-                if not open_atoms[number] and rule.new is not None:
-                    if (rule.output, rule.new) == goal:
-                        return True
-                    news.append((rule.output, rule.new))
+                if not open_atoms[number]:
+                    yield number
+                    rule = program.rules[number]
+                    if rule.new is not None:
+                        news.append((rule.output, rule.new))
         queue += [new for new in dict.fromkeys(news) if new not in met]
         met.update(news)
-    return False
 
 
 def halting_variables(program: Program) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, overload
 
 from espalier.results import Result
@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Run(Result):
-    """One sequence's outputs, one a position, after `layers` layers."""
+    """One sequence's outputs, one a position, after `layers` layers.
+
+    Under interventions an output may be null, which is None; `idle` are those that touched nothing.
+    """
 
     outputs: list[int]
     layers: int
     halted: bool = True
+    idle: tuple[object, ...] = field(default=(), compare=False)
 
     def to_frame(self) -> pandas.DataFrame:
         """One row a position."""

@@ -110,7 +110,7 @@ class _Watcher:
     def __call__(self, attended: State, updated: State) -> None:
         running = np.isin(self._before.batch.inputs, attended.batch.inputs)
         before = self._before.keep(running)
-        awake = ~self._machine.resting(before, before.layer)
+        awake = ~self._machine.resting(before)
         self._see(Layer(before, attended, updated, awake))
         self._before = updated
 

@@ -1,0 +1,163 @@
+"""Interventions on a batch as arrays, place by place: what both machines look up as they run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from espalier.errors import ProgramError
+from espalier.interventions.kinds import Intervention, Sublayer
+from espalier.interventions.values import average, code_of, value_of
+from espalier.language import Program
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Column = NDArray[np.int64] | NDArray[np.float64]
+# The codes of a variable at some positions of an input, as they are now.
+Look = Callable[[int, str, Sequence[int]], Sequence[float]]
+
+
+class Rows(NamedTuple):
+    """Which intervention of which input (`owner`) changes what at which position.
+
+    `what` is the code or number that is written, the key that is cut (-1: all), or a rule.
+    """
+
+    owner: Ints
+    input: Ints
+    position: Ints
+    what: Column
+
+    def take(self, which: Mask | Ints) -> Rows:
+        """Some of the rows."""
+        where = self.position[which]
+        return Rows(self.owner[which], self.input[which], where, self.what[which])
+
+
+@dataclass(frozen=True)
+class Over:
+    """A mean over positions of the run itself, which is known when its layer is reached."""
+
+    owner: int
+    input: int
+    variable: str
+    position: int
+    over: tuple[int, ...]
+
+
+# By layer (None: every layer from 1 on), and by sub-layer or head or nothing.
+Place = tuple[int | None, str]
+
+
+@dataclass
+class Plan:
+    """All interventions of a batch; `owners` says which input and which of its list each is."""
+
+    program: Program
+    lists: list[tuple[Intervention, ...]]
+    owners: list[tuple[int, int]] = field(default_factory=list)
+    layers: list[int] = field(default_factory=list)  # the layer that each must reach
+    writes: dict[Place, dict[str, list[tuple[int, int, int, float]]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+    cuts: dict[Place, list[tuple[int, int, int, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    knocked: dict[int | None, list[tuple[int, int, int, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    means: dict[Place, list[Over]] = field(default_factory=lambda: defaultdict(list))
+    _arrays: dict[object, Rows | None] = field(default_factory=dict)
+
+    @property
+    def last(self) -> int:
+        """The last layer that an intervention names."""
+        return max(self.layers, default=0)
+
+    def writes_at(
+        self, layer: int, sublayer: Sublayer, look: Look, running: Container[int]
+    ) -> dict[str, Rows]:
+        """By variable, what is written after a sub-layer; of two at one place the later counts.
+
+        Means over positions are made of what `look` finds in the inputs that are `running`.
+        """
+        places = [(layer, sublayer), *([(None, sublayer)] if layer else [])]
+        names = {name: None for place in places for name in self.writes.get(place, ())}
+        found: dict[str, Rows] = {}
+        for name in names:
+            lists = [self.writes.get(place, {}).get(name) for place in places]
+            rows = self._rows((layer, sublayer, name), lists)
+            if rows is not None:
+                found[name] = rows
+        for one in self.means.get((layer, sublayer), ()):
+            if one.input in running:
+                before, mean = found.get(one.variable), self._mean(one, look)
+                found[one.variable] = mean if before is None else _joined([before, mean])
+        return found
+
+    def cuts_at(self, layer: int) -> dict[str, Rows]:
+        """By head, the edges that are cut in a layer; a key of -1 stands for all."""
+        heads = {name: None for at, name in self.cuts if at in (layer, None)}
+        found = {}
+        for name in heads:
+            lists = [self.cuts.get((at, name)) for at in (layer, None)]
+            found[name] = self._rows((layer, "cut", name), lists)
+        return {name: rows for name, rows in found.items() if rows is not None}
+
+    def knocked_at(self, layer: int) -> Rows | None:
+        """The rules that do not fire in a layer."""
+        return self._rows((layer, "rule"), [self.knocked.get(at) for at in (layer, None)])
+
+    def refuse_unreached(self, layers: Ints) -> None:
+        """Raise for the first intervention on a layer that its input, by number, did not reach."""
+        inputs = np.asarray([number for number, _ in self.owners], dtype=np.int64)
+        late = np.flatnonzero(np.asarray(self.layers) > layers[inputs])
+        if len(late):
+            number, place = self.owners[late[0]]
+            ran = int(layers[number])
+            raise ProgramError(
+                f"input {number}: {self.lists[number][place]} is not reached: the run ended after "
+                f"{ran} layer{'' if ran == 1 else 's'}; name a layer up to {ran}, or give a larger "
+                "max_layers where that ended it"
+            )
+
+    def idle(self, touched: Mask) -> dict[int, tuple[Intervention, ...]]:
+        """By input, the interventions that touched nothing."""
+        found: dict[int, list[Intervention]] = defaultdict(list)
+        for owner in np.flatnonzero(~touched):
+            number, place = self.owners[owner]
+            found[number].append(self.lists[number][place])
+        return {number: tuple(some) for number, some in found.items()}
+
+    def _rows(self, key: object, lists: Iterable[list[Any] | None]) -> Rows | None:
+        if key not in self._arrays:
+            rows = sorted(row for some in lists if some for row in some)
+            self._arrays[key] = _as_rows(rows) if rows else None
+        return self._arrays[key]
+
+    def _mean(self, one: Over, look: Look) -> Rows:
+        program, name = self.program, one.variable
+        codes = look(one.input, name, one.over)
+        try:
+            mean = average(program, name, [value_of(program, name, code) for code in codes])
+            code = code_of(program, name, mean)
+        except ProgramError as error:
+            number, place = self.owners[one.owner]
+            raise ProgramError(f"input {number}: {self.lists[number][place]}: {error}") from None
+        return _as_rows([(one.owner, one.input, one.position, code)])
+
+
+def _as_rows(rows: Sequence[tuple[float, ...]]) -> Rows:
+    owner, number, position, what = (np.asarray(column) for column in zip(*rows, strict=True))
+    return Rows(owner, number, position, what)
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    """Rows in the order of their interventions."""
+    together = Rows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return together.take(np.argsort(together.owner, kind="stable"))
