@@ -2,7 +2,7 @@
 
 import espalier as es
 
-SENTENCES = ("Socrates asked the student trick questions", "The exam was a piece of cake")
+SENTENCES = ("Alexander asked the student trick questions", "The exam was a piece of cake")
 
 
 def main() -> None:

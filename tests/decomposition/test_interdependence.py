@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 import espalier as es
 import lstm_reference as reference
+from espalier.data import Parsed
 from espalier.decomposition import interact_batch
 from espalier.errors import ConfigError, DataError
 from lstm_models import models, random_model, sentences
@@ -96,7 +97,7 @@ def test_the_decompositions_behind_a_number_come_with_it():
 def test_unknown_words_are_counted():
     found = es.interdependence(random_model(), "the zebra sat", a=[0], b=[1])
     assert found.unknown == 1
-    assert "1 unknown" in repr(found)
+    assert "1 unknown word: zebra" in repr(found)
     assert np.isclose(found, es.interdependence(random_model(), [1, 0, 3], a=[0], b=[1]))
 
 
@@ -121,3 +122,20 @@ def test_refusals_name_the_culprit():
         es.interdependence(lm, [1, 2, 3], b=[0], at=1)
     with pytest.raises(ConfigError, match="no space 'logit'; did you mean 'logits'"):
         es.interdependence(lm, [1, 2, 3], a=[0], b=[2], space="logit")
+
+
+def test_a_list_of_sentences_is_a_batch_and_a_treebanks_sentence_is_one():
+    lm = random_model()
+    both = es.interdependence(lm, ["the cat sat", "a zebra sat on"])
+    assert [pairs.words for pairs in both] == [("the", "cat", "sat"), ("a", "zebra", "sat", "on")]
+    assert both[1].unknown_words == ("a", "zebra")
+    assert "2 unknown words: a, zebra" in str(both[1])
+    np.testing.assert_array_equal(both[0].values, es.interdependence(lm, "the cat sat").values)
+    sets = es.interdependence(lm, [["the", "cat"], [1, 2, 3]], a=[0], b=[1])
+    assert [type(one).__name__ for one in sets] == ["Dependence"] * 2
+    parsed = Parsed("s", ("the", "cat"), ("DET", "NOUN"), (1, -1), ("det", "root"))
+    assert es.interdependence(lm, parsed).words == es.interdependence(lm, [parsed])[0].words
+    parts = es.decompose(lm, ["the cat sat", "on the mat"], focus=[[0], [1, 2]])
+    assert [one.focus for one in parts] == [(0,), (1, 2)]
+    with pytest.raises(DataError, match="'the cat' is a sentence, but 'sat' beside it is a word"):
+        es.interdependence(lm, ["the cat", "sat"])

@@ -88,7 +88,7 @@ def interaction_baseline(
         case ShapleyInteraction():
             name, (values, passes) = "Shapley interaction", _play(model, inputs, space, method)
     return PairMatrix(
-        sentence.words, sentence.ids, values, space, sentence.unknown, name, float(passes)
+        sentence.words, sentence.ids, values, space, sentence.unknown_at, name, float(passes)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, overload
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,10 +11,12 @@ from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation, AllocationName, read_allocation
 from espalier.decomposition.inputs import (
+    Sentences,
     Words,
     check_model,
     mark,
     pad,
+    read_batch,
     read_sentence,
     read_set,
     read_state,
@@ -28,24 +30,52 @@ from espalier.nets.lstm import LanguageModel, LSTMState
 AT_ONCE = 1 << 26
 
 
+@overload
 def decompose(
     model: LanguageModel,
     tokens: Words,
     *,
     focus: Iterable[int],
+    allocation: Allocation | AllocationName = ...,
+    state: LSTMState | None = None,
+) -> Parts: ...
+
+
+@overload
+def decompose(
+    model: LanguageModel,
+    tokens: Sentences,
+    *,
+    focus: Sequence[Iterable[int]],
+    allocation: Allocation | AllocationName = ...,
+    state: LSTMState | None = None,
+) -> list[Parts]: ...
+
+
+def decompose(
+    model: LanguageModel,
+    tokens: Words | Sentences,
+    *,
+    focus: Iterable[int] | Sequence[Iterable[int]],
     allocation: Allocation | AllocationName = "papers",
     state: LSTMState | None = None,
-) -> Parts:
+) -> Parts | list[Parts]:
     """What the words at the places in `focus` contribute to the state after each word.
 
-    `tokens` are words or numbers; `state` is one to go on from, as `model(tokens)` returns it.
+    `tokens` are words or numbers, or a treebank's sentence; `state` is one to go on from, as
+    `model(tokens)` returns it. A list of sentences, with a focus for each, gives a list.
 
     >>> import espalier as es
     >>> parts = es.decompose(es.english_model(), ["the", "city", "of", "London"], focus=[1])
     >>> parts.relevant.shape, bool(parts.error < 1e-5)
     (torch.Size([4, 300]), True)
     """
-    return decompose_many(model, [tokens], focus=[focus], allocation=allocation, state=state)[0]
+    batch = read_batch(tokens)
+    sets: Any = focus
+    if batch is not None:
+        return decompose_many(model, batch, focus=sets, allocation=allocation, state=state)
+    one: Any = tokens
+    return decompose_many(model, [one], focus=[sets], allocation=allocation, state=state)[0]
 
 
 def decompose_many(
@@ -59,7 +89,6 @@ def decompose_many(
     """The parts of each sentence for its own focus, in batches; lengths may differ.
 
     For several focus sets of one sentence, give the sentence as often. `state` has a row for each.
-    A list of words is one sentence to `decompose`, so that many sentences have a verb of their own.
 
     >>> from espalier.nets.lstm import language_model
     >>> model = language_model(vocabulary_size=9, hidden=4)
@@ -86,7 +115,7 @@ def decompose_many(
             found[row] = Parts(
                 words=one.words,
                 focus=sets[row],
-                unknown=one.unknown,
+                unknown_at=one.unknown_at,
                 allocation=allocation,
                 model=model,
                 **halves._asdict(),

@@ -16,6 +16,7 @@ from torch import Tensor
 from espalier.decomposition.allocations import Allocation, AllocationName
 from espalier.decomposition.decompose import decompose_many
 from espalier.decomposition.inputs import (
+    ReadWords,
     Words,
     as_tokens,
     check_disjoint,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Space = Literal["hidden", "logits"]
 
 
-class Dependence(Result, float):
+class Dependence(ReadWords, Result, float):
     """DI of two sets of words: a number that knows what it was made of. NaN: undefined.
 
     `joint` is what both sets contribute together, `interaction` by how much that is not the sum of
@@ -51,7 +52,7 @@ class Dependence(Result, float):
     space: Space
     joint: Tensor
     interaction: Tensor
-    unknown: int
+    unknown_at: tuple[int, ...]
     parts: tuple[Parts, Parts, Parts]
 
     @property
@@ -111,7 +112,7 @@ def depend(
     found = Interactions(joint, joint - (one.relevant[-1:] + other.relevant[-1:]))
     result = Dependence(found.ratios(model, space))
     result.words, result.a, result.b, result.at = sentence.words, first, second, step
-    result.space, result.unknown, result.parts = space, sentence.unknown, (one, other, both)
+    result.space, result.unknown_at, result.parts = space, sentence.unknown_at, (one, other, both)
     result.joint, result.interaction = (in_space(part[0], model, space) for part in found)
     return result
 

@@ -10,19 +10,38 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from espalier.data import Parsed, Treebank
 from espalier.errors import DataError, ModelError
 from espalier.nets.lstm import Encoded, LanguageModel, LSTMState, number_of
 
-Words = str | Sequence[str | int] | Tensor
+Words = str | Sequence[str | int] | Tensor | Parsed
+Sentences = Sequence[Words] | Treebank
+
+
+class ReadWords:
+    """What has words, and places of those that the model does not know."""
+
+    words: tuple[str, ...]
+    unknown_at: tuple[int, ...]
+
+    @property
+    def unknown(self) -> int:
+        """How many words the model does not know."""
+        return len(self.unknown_at)
+
+    @property
+    def unknown_words(self) -> tuple[str, ...]:
+        """The words that the model does not know, and read as <unk>."""
+        return tuple(self.words[place] for place in self.unknown_at)
 
 
 @dataclass(frozen=True)
-class Sentence:
+class Sentence(ReadWords):
     """A sentence as the model reads it, and as people do."""
 
     ids: tuple[int, ...]
     words: tuple[str, ...]
-    unknown: int
+    unknown_at: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.words)
@@ -60,13 +79,42 @@ def read_sentence(model: LanguageModel, tokens: Words) -> Sentence:
         token if isinstance(token, str) else known.words[number] if known else str(number)
         for token, number in zip(tokens, encoded.ids, strict=True)
     )
-    return Sentence(encoded.ids, tuple(words), encoded.unknown)
+    return Sentence(encoded.ids, tuple(words), encoded.unknown_at)
+
+
+def read_batch(given: Words | Sentences) -> list[Words] | None:
+    """The sentences of a batch: a list of sentences or a treebank. None: it is one sentence.
+
+    A list of words is one sentence, a list of strings with white space several.
+    """
+    if isinstance(given, Treebank):
+        return list(given)
+    if not isinstance(given, list | tuple) or not given:
+        return None
+    several = [_is_sentence(one) for one in given]
+    if all(several):
+        return list(given)
+    if any(several):
+        one = given[several.index(True)]
+        raise DataError(
+            f"{one!r} is a sentence, but {given[several.index(False)]!r} beside it is a word; give "
+            f"a list of words, or a list of sentences: each a string or a list of words"
+        )
+    return None
+
+
+def _is_sentence(one: object) -> bool:
+    if isinstance(one, str):
+        return len(one.split()) > 1
+    return isinstance(one, list | tuple | Parsed) or (isinstance(one, Tensor) and one.ndim > 0)
 
 
 def as_tokens(tokens: Words) -> Sequence[str | int]:
     """Words or numbers; a string is split at white space."""
     if isinstance(tokens, str):
         return tokens.split()
+    if isinstance(tokens, Parsed):
+        return tokens.words
     if isinstance(tokens, Tensor):
         if tokens.ndim != 1:
             raise DataError(f"tokens have {tokens.ndim} axes; one sentence has one: its words")
@@ -93,7 +141,7 @@ def encode(model: LanguageModel, tokens: Sequence[str | int]) -> Encoded:
     ids = [-1 if isinstance(token, str) else token for token in tokens]
     if min(ids) < 0 or max(ids) >= model.shape.vocabulary_size:
         model.encode(tokens)  # which says what is wrong with them
-    return Encoded(tuple(ids), 0)
+    return Encoded(tuple(ids))
 
 
 def read_set(places: Iterable[int], length: int, name: str) -> tuple[int, ...]:

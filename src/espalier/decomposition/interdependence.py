@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -24,7 +24,16 @@ from espalier.decomposition.dependence import (
     depend,
     interact_batch,
 )
-from espalier.decomposition.inputs import Sentence, Words, check_model, mark, pad, read_sentence
+from espalier.decomposition.inputs import (
+    Sentence,
+    Sentences,
+    Words,
+    check_model,
+    mark,
+    pad,
+    read_batch,
+    read_sentence,
+)
 from espalier.decomposition.pairs import Pairs
 from espalier.errors import DataError
 from espalier.nets.lstm import LanguageModel
@@ -56,25 +65,56 @@ def interdependence(
 ) -> Dependence: ...
 
 
+@overload
 def interdependence(
     model: LanguageModel,
-    tokens: Words,
+    tokens: Sentences,
+    *,
+    a: None = None,
+    b: None = None,
+    at: None = None,
+    space: Space = "hidden",
+    allocation: Allocation | AllocationName = ...,
+) -> list[Pairs]: ...
+
+
+def interdependence(
+    model: LanguageModel,
+    tokens: Words | Sentences,
     *,
     a: Iterable[int] | None = None,
     b: Iterable[int] | None = None,
     at: int | None = None,
     space: Space = "hidden",
     allocation: Allocation | AllocationName = "papers",
-) -> Pairs | Dependence:
+) -> Pairs | Dependence | list[Pairs] | list[Dependence]:
     """DI of two disjoint sets of words `a` and `b`, or without them of every two words.
 
     It is read after step `at`, by default the last word of both sets, from the hidden state or,
-    as in the earlier paper, from the logits.
+    as in the earlier paper, from the logits. A list of sentences, or a treebank, gives a list.
 
     >>> import espalier as es
     >>> es.interdependence(es.english_model(), ["the", "city", "of", "London"]).values.shape
     (4, 4)
     """
+    batch = read_batch(tokens)
+    if batch is not None:
+        asked: dict[str, Any] = {"a": a, "b": b, "at": at, "space": space, "allocation": allocation}
+        return [interdependence(model, sentence, **asked) for sentence in batch]
+    one: Any = tokens
+    return _of_one(model, one, (a, b, at), space=space, allocation=allocation)
+
+
+def _of_one(
+    model: LanguageModel,
+    tokens: Words,
+    sets: tuple[Iterable[int] | None, Iterable[int] | None, int | None],
+    *,
+    space: Space,
+    allocation: Allocation | AllocationName,
+) -> Pairs | Dependence:
+    """DI of two sets of one sentence's words, or of every two of its words."""
+    a, b, at = sets
     if a is not None and b is not None:
         return depend(model, tokens, a=a, b=b, at=at, space=space, allocation=allocation)
     if a is not None or b is not None or at is not None:
@@ -100,7 +140,7 @@ def interdependence(
         ids=sentence.ids,
         values=values,
         space=space,
-        unknown=sentence.unknown,
+        unknown_at=sentence.unknown_at,
         method="interdependence",
         passes=passes,
         model=model,

@@ -13,6 +13,7 @@ from espalier.data import Parsed
 from espalier.decomposition.allocations import Allocation
 from espalier.decomposition.decompose import batches, decompose_many
 from espalier.decomposition.dependence import Dependence, Space, depend
+from espalier.decomposition.inputs import ReadWords
 from espalier.errors import DataError
 from espalier.nets.lstm import LanguageModel
 from espalier.results import Result
@@ -25,7 +26,7 @@ Matrix = TypeVar("Matrix", bound="PairMatrix")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PairMatrix(Result):
+class PairMatrix(ReadWords, Result):
     """A number for every two words l < r in `values[l, r]`; NaN elsewhere and where undefined.
 
     `passes` is what it cost, in runs of the model over the sentence. A `parse` is shown beside it.
@@ -35,7 +36,7 @@ class PairMatrix(Result):
     ids: tuple[int, ...]
     values: Float[np.ndarray, "N N"]
     space: Space
-    unknown: int
+    unknown_at: tuple[int, ...]
     method: str
     passes: float
     parse: Parsed | None = field(default=None, kw_only=True)

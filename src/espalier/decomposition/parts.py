@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation
+from espalier.decomposition.inputs import ReadWords
 from espalier.errors import ConfigError, nearest
 from espalier.nets.lstm import LanguageModel
 from espalier.results import Result
@@ -22,11 +23,11 @@ Part = Literal["relevant", "irrelevant", "hidden"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Parts(Result):
+class Parts(ReadWords, Result):
     """What the words in focus contribute to the top layer's state after each word, and the rest.
 
     `relevant` and `irrelevant` are (time, hidden) and sum to `hidden`, the model's own state.
-    `unknown` counts the words that the model read as <unk>.
+    `unknown_at` are the places of words that the model read as <unk>.
     """
 
     words: tuple[str, ...]
@@ -34,7 +35,7 @@ class Parts(Result):
     relevant: Float[Tensor, "N H"]
     irrelevant: Float[Tensor, "N H"]
     hidden: Float[Tensor, "N H"]
-    unknown: int
+    unknown_at: tuple[int, ...]
     allocation: Allocation
     model: LanguageModel = field(repr=False)
 

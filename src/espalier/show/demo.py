@@ -36,8 +36,8 @@ SHOWN_RULES = 8
 WRITTEN_SIZE = 20
 # The LSTM papers' own example, with its dependencies.
 SOCRATES = Parsed(
-    "Socrates",
-    ("Socrates", "asked", "the", "student", "trick", "questions"),
+    "Alexander",
+    ("Alexander", "asked", "the", "student", "trick", "questions"),
     ("PROPN", "VERB", "DET", "NOUN", "NOUN", "NOUN"),
     (1, ROOT, 3, 1, 5, 1),
     ("nsubj", "root", "det", "iobj", "compound", "obj"),

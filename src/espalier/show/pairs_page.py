@@ -52,9 +52,10 @@ def parts_fragment(parts: Parts) -> str:
 def _pairs_table(pairs: PairMatrix, most: int) -> str:
     words, values = pairs.words[:most], pairs.values[:most, :most]
     darkest = max(float(np.nanmax(values, initial=0.0)), 1e-9) if len(words) > 1 else 1.0
+    within = range(len(words))
     rows = [
-        row([_word(word), *(_cell(values, darkest, words, (left, r)) for r in range(len(words)))])
-        for left, word in enumerate(words)
+        row([_word(pairs, left), *(_cell(values, darkest, words, (left, r)) for r in within)])
+        for left in within
     ]
     caption = headline(pairs)
     if len(pairs.words) > most:
@@ -79,7 +80,7 @@ def _parts_table(parts: Parts) -> str:
     for step in parts.to_frame().itertuples():
         share = step.relevant / (step.relevant + step.irrelevant or 1.0)
         relevant = f"<td {_shade(share)}>{step.relevant:.4f}</td>"
-        cells = [_word(step.word), relevant, f"{step.irrelevant:.4f}", f"{step.hidden:.4f}"]
+        cells = [_word(parts, step.step), relevant, f"{step.irrelevant:.4f}", f"{step.hidden:.4f}"]
         rows.append(row(cells, kind="focus" if step.in_focus else ""))
     caption = f"parts of the hidden state, {parts_headline(parts)}"
     return _block(caption, ["", "relevant", "irrelevant", "whole"], rows, kind="flat")
@@ -94,5 +95,7 @@ def _shade(share: float) -> str:
     return f'style="background: rgba(36, 116, 245, {0.85 * share:.3f})"'
 
 
-def _word(word: str) -> str:
-    return plain(word, LONGEST_WORD)
+def _word(found: PairMatrix | Parts, place: int) -> str:
+    """The word, struck through where the model does not know it."""
+    word = plain(found.words[place], LONGEST_WORD)
+    return f'<s title="read as unknown">{word}</s>' if place in found.unknown_at else word

@@ -10,7 +10,7 @@ from rich.text import Text
 from espalier.show.text import count, shorten
 
 if TYPE_CHECKING:
-    from espalier.decomposition import PairMatrix, Parts
+    from espalier.decomposition import Dependence, PairMatrix, Parts
 
 LONGEST_WORD = 14
 MOST_WORDS = 40  # a longer sentence shows its first ones
@@ -24,14 +24,19 @@ def headline(pairs: PairMatrix) -> str:
     if pairs.undefined:
         notes.append(f"{pairs.undefined} undefined")
     if pairs.unknown:
-        notes.append(count(pairs.unknown, "unknown word"))
+        notes.append(unknown_words(pairs))
     return f"{pairs.method} of every two words ({', '.join(notes)})"
+
+
+def unknown_words(found: PairMatrix | Parts | Dependence) -> str:
+    """How many words the model did not know, and which."""
+    return f"{count(found.unknown, 'unknown word')}: {shorten(', '.join(found.unknown_words), 60)}"
 
 
 def parts_headline(parts: Parts) -> str:
     """The focus, how exact the parts are, and how many words the model did not know."""
     focus = " ".join(parts.words[place] for place in parts.focus)
-    unknown = f", {count(parts.unknown, 'unknown word')}" if parts.unknown else ""
+    unknown = f", {unknown_words(parts)}" if parts.unknown else ""
     return f"focus: {focus} (error {parts.error:.1e}{unknown})"
 
 

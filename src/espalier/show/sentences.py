@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from espalier.show.pairs_text import unknown_words
 from espalier.show.text import count, shorten
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def dependence_text(found: Dependence) -> str:
     """The number, of which sets, read where."""
     a, b = (" ".join(found.words[place] for place in some) for some in (found.a, found.b))
     after = f"after {found.words[found.at]!r} ({found.at}), {found.space}"
-    note = f", {found.unknown} unknown" if found.unknown else ""
+    note = f", {unknown_words(found)}" if found.unknown else ""
     return f"DI({a!r}, {b!r}) = {float(found):.4f}   {after}{note}"
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from espalier.data import Treebank
 from espalier.errors import ModelError
-from espalier.nets.lstm import UNKNOWN, LanguageModel, Vocabulary
+from espalier.nets.lstm import LanguageModel, Vocabulary
 from espalier.syntax.effects import Words
 
 Array = np.ndarray
@@ -39,7 +39,7 @@ def describe_words(
                 "trained on"
             )
         counts = dict(zip(vocabulary.words, vocabulary.counts, strict=True))
-    known = vocabulary.index.keys() - {UNKNOWN}
+    known = vocabulary.index.keys() - {vocabulary.unknown_word}
     frequency = np.array([counts.get(word, 0) * (word in known) for word in bank.words.names])
     unknown = np.array([word not in known for word in bank.words.names], dtype=np.int8)
     return Words(frequency[bank.words.ids], unknown[bank.words.ids])

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from espalier.errors import FileError, ModelError, is_number, nearest
 from espalier.nets.lstm.model import LanguageModel, LSTMShape
+from espalier.nets.lstm.outside import check_logits, fill, infer_shape, tensors_of
 from espalier.nets.lstm.vocabulary import Vocabulary
 from espalier.nets.tensor_files import (
     CHECKSUMS,
@@ -55,18 +56,20 @@ def load_language_model(
     source: str | os.PathLike[str] | nn.Module | Mapping[str, Tensor] | None = None,
     *,
     member: str | int | None = None,
-    words: Sequence[str] | None = None,
+    words: Sequence[str] | Mapping[str, int] | Vocabulary | None = None,
 ) -> LanguageModel:
     """A language model from a checkpoint, a run (its last one), a module or a state dict.
 
     Without a source it is the small English one that the package brings along.
 
     The suffix may be left out, as in `runs/k8/epoch-40`. `member` names one of an ensemble;
-    `words` gives a model from outside its vocabulary.
+    `words` gives a model from outside its vocabulary, in the order of its numbers or with them.
+    Of a module or a file from outside every tensor is used or refused by name, and a module's own
+    logits on random tokens are compared with ours (`nets.lstm.outside`).
     """
     metadata: dict[str, str] = {}
     if isinstance(source, nn.Module):
-        tensors, origin = dict(source.state_dict()), type(source).__name__
+        tensors, origin = {}, type(source).__name__
     elif isinstance(source, Mapping):
         tensors, origin = dict(source), "the state dict"
     else:
@@ -75,14 +78,21 @@ def load_language_model(
         origin = str(file)
     tensors = _checked(tensors, origin)
     try:
+        if isinstance(source, nn.Module):
+            tensors = tensors_of(source)
         record = _record(metadata)
         if "members" in record:
             index = _choose_member(_member_names(record["members"]), member)
             tensors, record = _member_of(tensors, record, index)
         elif member is not None:
             raise ModelError(f"it holds one model, not an ensemble; leave out member={member!r}")
-        given = Vocabulary.from_metadata(metadata) if words is None else Vocabulary(tuple(words))
-        return _build(tensors, record, given)
+        given = Vocabulary.from_metadata(metadata) if words is None else Vocabulary.of(words)
+        model = _build(tensors, record, given)
+        if isinstance(source, nn.Module) and not isinstance(source, LanguageModel):
+            device = next(source.parameters()).device
+            tokens = torch.randint(model.shape.vocabulary_size, (2, 5))
+            check_logits(source, model(tokens)[0].to(device), tokens.to(device))
+        return model
     except ModelError as error:
         raise ModelError(f"{origin}: {error}") from error
 
@@ -151,32 +161,6 @@ def read_tensors(file: Path) -> tuple[Tensors, dict[str, str]]:
     return tensors, metadata
 
 
-def infer_shape(tensors: Mapping[str, Tensor]) -> LSTMShape:
-    """The sizes of a language model in the common layout: encoder, rnn, decoder."""
-    needed = ("encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0", "decoder.bias")
-    absent = [name for name in needed if name not in tensors]
-    if absent:
-        raise ModelError(
-            f"it is not an LSTM language model of encoder, rnn and decoder: it lacks "
-            f"{', '.join(absent)}; it has {', '.join(sorted(tensors)[:8])}"
-        )
-    for name in needed[:3]:
-        if tensors[name].dim() != 2:
-            found = tuple(tensors[name].shape)
-            raise ModelError(f"{name} has shape {found}; a matrix is expected")
-    size, width = tensors["encoder.weight"].shape
-    rows, hidden = tensors["rnn.weight_hh_l0"].shape
-    if rows != 4 * hidden:
-        raise ModelError(
-            f"rnn.weight_hh_l0 is {rows} x {hidden}; an LSTM has 4 gates, "
-            f"{4 * hidden} x {hidden}. Is its rnn a GRU or a plain RNN?"
-        )
-    layers = sum(bool(re.fullmatch(r"rnn\.weight_hh_l\d+", name)) for name in tensors)
-    decoder = tensors.get("decoder.weight")
-    tied = decoder is None or decoder.data_ptr() == tensors["encoder.weight"].data_ptr()
-    return LSTMShape(size, hidden, layers, None if width == hidden else width, tied)
-
-
 def _checked(tensors: Mapping[Any, Any], origin: str) -> Tensors:
     """The tensors of a model, under names without what data-parallel training puts before them."""
     for name, tensor in tensors.items():
@@ -220,15 +204,7 @@ def _build(
     if "shape" in record:
         shape = _stored_shape(record["shape"], shape)
     check_finite(tensors)
-    model = LanguageModel(shape, vocabulary=vocabulary)
-    own = {name: tensor.float() for name, tensor in tensors.items()}
-    if shape.tied:
-        own["decoder.weight"] = own["encoder.weight"]
-    try:
-        model.load_state_dict(own)
-    except RuntimeError as error:
-        raise ModelError(f"it does not fit its own sizes {shape}: {error}") from error
-    return model.eval()
+    return fill(LanguageModel(shape, vocabulary=vocabulary), tensors)
 
 
 def _member_of(

@@ -13,6 +13,10 @@ from espalier.errors import ModelError, nearest
 from espalier.results import Described
 
 UNKNOWN = "<unk>"
+# How vocabularies write the word that stands for those they lack.
+UNKNOWNS = (UNKNOWN, "[UNK]", "<UNK>", "[unk]", "UNK", "<unknown>")
+# What marks a piece of a word or its beginning, in the word pieces of common tokenizers.
+PIECES = ("##", "\u0120", "\u2581", "@@")
 
 Item = TypeVar("Item", str, int)
 
@@ -29,10 +33,15 @@ def number_of(token: object) -> int:
 
 @dataclass(frozen=True)
 class Encoded:
-    """The numbers of some words, and how many of those words were not known."""
+    """The numbers of some words, and the places of those that were not known."""
 
     ids: tuple[int, ...]
-    unknown: int
+    unknown_at: tuple[int, ...] = ()
+
+    @property
+    def unknown(self) -> int:
+        """How many words were not known."""
+        return len(self.unknown_at)
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,9 +67,18 @@ class Vocabulary(Described):
         return len(self.words)
 
     @classmethod
-    def of(cls, words: Sequence[str] | Vocabulary) -> Vocabulary:
-        """The words themselves, or a vocabulary as it is."""
-        return words if isinstance(words, Vocabulary) else cls(tuple(words))
+    def of(cls, words: Sequence[str] | Mapping[str, int] | Vocabulary) -> Vocabulary:
+        """Words in the order of their numbers, or with them (a dict); a vocabulary as it is."""
+        if isinstance(words, Vocabulary):
+            return words
+        found = _by_number(words) if isinstance(words, Mapping) else tuple(words)
+        pieces = [word for word in found if word.startswith(PIECES) or word.endswith(PIECES[-1])]
+        if len(pieces) > len(found) // 100 and any(len(word) > 2 for word in pieces):
+            raise ModelError(
+                f"{len(pieces):,} of {len(found):,} words are word pieces, such as {pieces[-1]!r}; "
+                f"text goes into such a model by its tokenizer: es.network(model, tokenizer=...)"
+            )
+        return cls(found)
 
     def to_metadata(self) -> dict[str, str]:
         """As stored beside the weights."""
@@ -82,27 +100,40 @@ class Vocabulary(Described):
 
     def encode(self, tokens: Iterable[str | int]) -> Encoded:
         """The numbers of words (or of numbers already); an unknown word becomes <unk>, counted."""
-        ids, unknown = [], 0
+        ids: list[int] = []
+        unknown = []
         for token in tokens:
             if isinstance(token, str):
-                known = token in self.index
-                unknown += not known
-                ids.append(self.index[token] if known else self._unknown(token))
+                if token not in self.index:
+                    unknown.append(len(ids))
+                ids.append(self.index.get(token, -1))
+                if ids[-1] < 0:
+                    ids[-1] = self._unknown(token)
             else:
                 ids.append(self._checked(number_of(token)))
-        return Encoded(tuple(ids), unknown)
+        return Encoded(tuple(ids), tuple(unknown))
 
     def decode(self, ids: Sequence[int]) -> list[str]:
         """The words of numbers."""
         return [self.words[self._checked(int(number))] for number in ids]
 
+    @cached_property
+    def unknown_word(self) -> str | None:
+        """The word that stands for those outside the vocabulary: <unk>, [UNK] and the like."""
+        return next((word for word in UNKNOWNS if word in self.index), None)
+
     def _unknown(self, word: str) -> int:
-        if UNKNOWN not in self.index:
+        if word.split() != [word]:
+            raise ModelError(
+                f"the word {word!r} is empty or has white space in it; give words one by one, or "
+                f"a sentence as a string"
+            )
+        if self.unknown_word is None:
             raise ModelError(
                 f"{word!r} is not in the vocabulary, which has no {UNKNOWN} to stand for it; "
                 f"{nearest(word, self.words)}"
             )
-        return self.index[UNKNOWN]
+        return self.index[self.unknown_word]
 
     def _checked(self, number: int) -> int:
         if not 0 <= number < len(self.words):
@@ -110,6 +141,16 @@ class Vocabulary(Described):
                 f"token {number} is outside the vocabulary: it has 0..{len(self.words) - 1}"
             )
         return number
+
+
+def _by_number(words: Mapping[str, int]) -> tuple[str, ...]:
+    """The words of a dict in the order of their numbers, which are 0, 1, 2 and so on."""
+    order = sorted(words, key=lambda word: number_of(words[word]))
+    for number, word in enumerate(order):
+        if words[word] != number:
+            found = f"{word!r} has {words[word]}"
+            raise ModelError(f"no word has the number {number} ({found}); give one to each number")
+    return tuple(order)
 
 
 def _read_list(text: str, kind: type[Item]) -> tuple[Item, ...]:
