@@ -1,4 +1,4 @@
-import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import espalier as es
 import lstm_reference as reference
-from espalier.decomposition import AllPairs, Generalised, Murdoch
+from espalier.decomposition import AllPairs, Generalised, Murdoch, dependence
 from espalier.decomposition.all_pairs.word_states import lengths, triangle
 from espalier.errors import ConfigError, DataError
 from lstm_models import models, random_model, sentences
@@ -138,13 +138,42 @@ def test_a_pair_has_its_vectors():
     assert one.at == 4
 
 
-def test_the_error_is_of_the_worst_word_however_many_are_held_at_once(monkeypatch):
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("scale", ["untrained", 0.01, 1.0, 3.0])
+def test_single_precision_has_no_noise_floor(layers, scale):
+    """Every pair keeps its digits, however small, under fresh, small, usual and large weights."""
+    tokens = torch.randint(8, (40,), generator=torch.Generator().manual_seed(1)).tolist()
+    if scale == "untrained":
+        lm = es.language_model(vocabulary_size=8, hidden=64, layers=layers, seed=0)
+    else:
+        lm = random_model(2, hidden=32, layers=layers, scale=scale, dtype=torch.float32)
+    found = es.interdependence(lm, tokens)
+    wanted = dependence.by_definition(
+        lm.double(), tokens, space="hidden"
+    )
+    above = np.triu_indices(40, 1)
+    large = wanted[above] > 1e-11  # below it the definition's own difference is rounding
+    np.testing.assert_allclose(found.values[above][large], wanted[above][large], rtol=2e-3)
+    if scale == "untrained":
+        assert wanted[above].min() < 1e-9
+
+
+def test_the_packaged_model_keeps_its_digits():
+    lm = es.english_model()
+    pairs = es.interdependence(lm, ["the", "city", "of", "London"] * 5)
+    assert pairs.error < 1e-4
+    assert pairs.undefined == 0
+
+
+def test_the_error_is_that_of_the_values_shown():
     lm, tokens = random_model(), [1, 2, 3, 4, 5, 6]
-    worst = max(es.decompose(lm, tokens, focus=[place]).error for place in range(6))
-    assert 0 < worst < 1e-12
-    assert es.interdependence(lm, tokens).error == pytest.approx(worst, rel=0.5)
-    monkeypatch.setattr(sys.modules["espalier.decomposition.decompose"], "AT_ONCE", 1)
-    assert es.interdependence(lm, tokens).error == worst
+    assert 0 < es.interdependence(lm, tokens).error < 1e-12
+    pairs = es.interdependence(lm.float(), tokens)
+    assert 1e-9 < pairs.error < 1e-4
+    pairs.values[1, 4] *= 1.5
+    assert pairs.error < 1e-4  # computed once
+    off = replace(pairs, values=pairs.values)
+    assert off.error == pytest.approx(0.5, rel=1e-3)
 
 
 def test_undefined_pairs_are_counted_without_a_warning():

@@ -6,21 +6,23 @@ hidden state (2020) or to the logits (the earlier paper) after step t (eq. 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation, AllocationName
-from espalier.decomposition.decompose import decompose_many
+from espalier.decomposition.decompose import batches, decompose_many
 from espalier.decomposition.inputs import (
     ReadWords,
     Words,
     as_tokens,
     check_disjoint,
     check_model,
+    mark,
     read_sentence,
     read_set,
     read_step,
@@ -28,7 +30,7 @@ from espalier.decomposition.inputs import (
 from espalier.decomposition.parts import Parts
 from espalier.decomposition.recursion import propagate
 from espalier.errors import ConfigError, nearest
-from espalier.nets.lstm import LanguageModel, LSTMState
+from espalier.nets.lstm import LanguageModel, LSTMLayer, LSTMState
 from espalier.results import Result
 
 if TYPE_CHECKING:
@@ -108,8 +110,10 @@ def depend(
     step = read_step(at, first + second, len(sentence))
     read, sets = tokens[: step + 1], (first, second, first + second)
     one, other, both = decompose_many(model, [read] * 3, focus=sets, allocation=allocation)
-    joint = both.relevant[-1:]
-    found = Interactions(joint, joint - (one.relevant[-1:] + other.relevant[-1:]))
+    ids = torch.tensor([sentence.ids[: step + 1]], device=both.relevant.device)
+    in_a, in_b = (mark([some], ids.shape, ids.device) for some in (first, second))
+    where = torch.tensor([step], device=ids.device)
+    found = interact_batch(model, ids, (in_a, in_b), at=where, allocation=allocation)
     result = Dependence(found.ratios(model, space))
     result.words, result.a, result.b, result.at = sentence.words, first, second, step
     result.space, result.unknown_at, result.parts = space, sentence.unknown_at, (one, other, both)
@@ -136,19 +140,43 @@ def interact_batch(
 ) -> Interactions:
     """Tensors in, tensors out, nothing checked: each row's two sets, read after its step `at`."""
     a, b = sets
-    inputs, last = model.encoder(tokens), int(at.max()) + 1
+    # In double precision: a difference of states is rounding where it is smaller than their digits.
+    inputs, last = model.encoder(tokens).double(), int(at.max()) + 1
     focus = torch.cat([a, b, a | b])
-    before = None if state is None else (state[0].repeat(1, 3, 1), state[1].repeat(1, 3, 1))
+    before = None if state is None else tuple(part.repeat(1, 3, 1).double() for part in state)
     relevant, _ = propagate(
-        model.layers(),
+        [LSTMLayer(*(weights.double() for weights in layer)) for layer in model.layers()],
         inputs[:, :last].repeat(3, 1, 1),
         focus[:, :last],
         allocation=allocation,
-        state=before,
+        state=None if before is None else (before[0], before[1]),
     )
     read = relevant[torch.arange(len(focus), device=at.device), at.repeat(3)]
     first, second, joint = read.chunk(3)
-    return Interactions(joint, joint - (first + second))
+    like = model.encoder.weight
+    return Interactions(joint.to(like), (joint - (first + second)).to(like))
+
+
+def by_definition(
+    model: LanguageModel,
+    ids: Sequence[int],
+    *,
+    space: Space,
+    allocation: Allocation | AllocationName = "papers",
+) -> Float[np.ndarray, "N N"]:
+    """DI of every two words, each pair by three decompositions of its own in double precision."""
+    values = np.full((len(ids), len(ids)), np.nan)
+    left, right = np.triu_indices(len(ids), 1)
+    for some in batches([len(ids)] * len(left), 6 * model.shape.hidden):
+        tokens = torch.tensor([list(ids)] * len(some), device=model.encoder.weight.device)
+        a, b = (
+            mark([[place] for place in places[some]], tokens.shape, tokens.device)
+            for places in (left, right)
+        )
+        at = torch.tensor(right[some], device=tokens.device)
+        found = interact_batch(model, tokens, (a, b), at=at, allocation=allocation)
+        values[left[some], right[some]] = found.ratios(model, space).cpu().numpy()
+    return values
 
 
 def norms(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Bool, Int
@@ -13,6 +14,9 @@ from torch import Tensor
 from espalier.data import Parsed, Treebank
 from espalier.errors import DataError, ModelError
 from espalier.nets.lstm import Encoded, LanguageModel, LSTMState, number_of
+
+# Models whose weights were found finite, and which weights these were.
+_CHECKED: WeakKeyDictionary[LanguageModel, list[tuple[int, int]]] = WeakKeyDictionary()
 
 Words = str | Sequence[str | int] | Tensor | Parsed
 Sentences = Sequence[Words] | Treebank
@@ -61,10 +65,14 @@ def check_model(model: object) -> LanguageModel:
             f"the model's weights are {dtype}; decompositions are in float32 or float64: give "
             f"model.float() or model.double()"
         )
+    seen = [(weights.data_ptr(), weights._version) for weights in model.parameters()]
+    if _CHECKED.get(model) == seen:  # a sum over a vocabulary takes as long as a sentence
+        return model
     for name, weights in model.named_parameters():
         # A sum is finite only if every weight is, and is the fastest thing to ask for.
         if not weights.detach().sum().isfinite() and not weights.detach().isfinite().all():
             raise ModelError(f"the model has NaN or infinite weights in {name}; train it again")
+    _CHECKED[model] = seen
     return model
 
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, overload
 
-import numpy as np
-import torch
-from jaxtyping import Float
-
 from espalier.decomposition.all_pairs import AllPairs
 from espalier.decomposition.allocations import (
     Allocation,
@@ -16,21 +12,17 @@ from espalier.decomposition.allocations import (
     Papers,
     read_allocation,
 )
-from espalier.decomposition.decompose import batches
 from espalier.decomposition.dependence import (
     Dependence,
     Space,
+    by_definition,
     check_space,
     depend,
-    interact_batch,
 )
 from espalier.decomposition.inputs import (
-    Sentence,
     Sentences,
     Words,
     check_model,
-    mark,
-    pad,
     read_batch,
     read_sentence,
 )
@@ -39,8 +31,8 @@ from espalier.errors import DataError
 from espalier.nets.lstm import LanguageModel
 
 
-@overload
-def interdependence(
+@overload  # a list of words is one sentence, which a type cannot tell from a list of sentences
+def interdependence(  # type: ignore[overload-overlap]
     model: LanguageModel,
     tokens: Words,
     *,
@@ -134,7 +126,7 @@ def _of_one(
             values = AllPairs(model, spaces=[space]).of([sentence.ids])[0][0].numpy()
         case _:
             passes = 3 * len(sentence) * (len(sentence) - 1) / 2
-            values = _by_definition(model, sentence, space, allocation)
+            values = by_definition(model, sentence.ids, space=space, allocation=allocation)
     return Pairs(
         words=sentence.words,
         ids=sentence.ids,
@@ -146,22 +138,3 @@ def _of_one(
         model=model,
         allocation=allocation,
     )
-
-
-def _by_definition(
-    model: LanguageModel, sentence: Sentence, space: Space, allocation: Allocation
-) -> Float[np.ndarray, "N N"]:
-    """Every pair by three decompositions of its own, for allocations that have no short cut."""
-    count = len(sentence)
-    values = np.full((count, count), np.nan)
-    left, right = np.triu_indices(count, 1)
-    for some in batches([count] * len(left), 3 * model.shape.hidden):
-        tokens = pad(model, [sentence] * len(some))
-        a, b = (
-            mark([[place] for place in places[some]], tokens.shape, tokens.device)
-            for places in (left, right)
-        )
-        at = torch.tensor(right[some], device=tokens.device)
-        found = interact_batch(model, tokens, (a, b), at=at, allocation=allocation)
-        values[left[some], right[some]] = found.ratios(model, space).cpu().numpy()
-    return values

@@ -11,8 +11,7 @@ from jaxtyping import Float
 
 from espalier.data import Parsed
 from espalier.decomposition.allocations import Allocation
-from espalier.decomposition.decompose import batches, decompose_many
-from espalier.decomposition.dependence import Dependence, Space, depend
+from espalier.decomposition.dependence import Dependence, Space, by_definition, depend
 from espalier.decomposition.inputs import ReadWords
 from espalier.errors import DataError
 from espalier.nets.lstm import LanguageModel
@@ -84,18 +83,12 @@ class Pairs(PairMatrix):
 
     @cached_property
     def error(self) -> float:
-        """How far the parts of any word alone are from summing to the state, at the logits."""
-        worst, count = 0.0, len(self.words)
-        # Some words at a time: the states of a long sentence for each of its words are too many.
-        for some in batches([count] * count, self.model.shape.hidden):
-            parts = decompose_many(
-                self.model,
-                [self.ids] * len(some),
-                focus=[[place] for place in some],
-                allocation=self.allocation,
-            )
-            worst = max(worst, *(one.error for one in parts))
-        return worst
+        """The largest difference of a value from the definition's in double precision, relative."""
+        left, right = np.triu_indices(len(self.words), 1)
+        wanted = by_definition(self.model, self.ids, space=self.space, allocation=self.allocation)
+        apart = np.abs(self.values - wanted)[left, right]
+        defined = apart[wanted[left, right] > 0] / wanted[left, right][wanted[left, right] > 0]
+        return float(defined.max(initial=0.0))
 
     def interaction(self, left: int, right: int) -> Dependence:
         """One pair with its vectors: the joint contribution, and the part that is no sum."""

@@ -1,7 +1,8 @@
 """One plain run of the model over a group of sentences, which leaves what all pairs need of it.
 
 Sentences are ordered by length, longest first, so that those that have a step are the first ones.
-Steps are handed out in windows; the state where each window begins is remembered, so that a window
+Steps are handed out in windows, each taken layer by layer; the state where each window begins is
+remembered, so that a window
 can be had again when its own words are to be carried along.
 """
 
@@ -55,7 +56,7 @@ class ForwardPass:
     ) -> None:
         self.length, self._layers, self._inputs = length, layers, inputs
         lengths = [len(sentence) for sentence in sentences]
-        self._running = [sum(n > step for n in lengths) for step in range(lengths[0])]
+        self._steps, self.sentences = lengths[0], len(sentences)
         padding = sentences[0][0]  # any word, in places that nothing looks at
         self._tokens = torch.tensor(
             [[*sentence, *[padding] * (lengths[0] - len(sentence))] for sentence in sentences]
@@ -73,37 +74,32 @@ class ForwardPass:
         Where one window is enough it is computed once.
         """
         state = self._states[begin].clone()
-        for start in range(begin, len(self._running), self.length):
+        for start in range(begin, self._steps, self.length):
             window = self._only or self._window(start, state)
-            if self.length == len(self._running):
+            if self.length == self._steps:
                 self._only = window
             self._states[start + self.length] = state.clone()
             yield start, window
 
     def _window(self, start: int, state: Float[Tensor, "L 2 S H"]) -> list[list[Step]]:
-        """Steps from `start` on, by layer; `state` is moved on to the window's end."""
-        table, places = self._inputs.of(self._tokens[start : start + self.length])
-        found = []
-        for step, row in enumerate(places, start):
-            going = self._running[step]
-            found.append(self._step(table[row[:going]], state[:, :, :going]))
-            if self.hidden_states is not None:
-                self.hidden_states[step, :going] = state[-1, 0, :going]
-        return found
+        """Steps from `start` on, by layer; `state` is moved on to the window's end.
 
-    def _step(
-        self, projected: Float[Tensor, "S four_H"], state: Float[Tensor, "L 2 S H"]
-    ) -> list[Step]:
-        """One step of each layer, given the input to the first one's gates; `state` is moved on."""
-        found: list[Step] = []
-        below = projected
+        Sentences that have ended run on with padding, which nothing looks at.
+        """
+        table, places = self._inputs.of(self._tokens[start : start + self.length])
+        projected, found, hidden = table[places], list[Step](), table[:0]
+        own = projected[..., : len(self._layers[0].halved)] * self._layers[0].halved
         for layer, before in zip(self._layers, state, strict=True):
-            own = projected[:, : len(layer.halved)] * layer.halved
             if found:
-                projected = below @ layer.from_input
                 own = found[-1].own_hidden @ layer.input_to_gates
-            totals = torch.addmm(projected + layer.bias, before[0], layer.from_hidden)
-            states = lstm_cell(totals, before[1])
-            before[0], before[1], below = states.hidden, states.cell, states.hidden
+                projected = hidden @ layer.from_input
+            totals, states = projected + layer.bias, []
+            for now in totals:
+                now.addmm_(before[0], layer.from_hidden)
+                states.append(lstm_cell(now, before[1]))
+                before[0], before[1] = states[-1].hidden, states[-1].cell
+            hidden = torch.stack([one.hidden for one in states])
             found.append(Step.of(layer, totals, states, own=own))
-        return found
+        if self.hidden_states is not None:
+            self.hidden_states[start : start + len(hidden)] = hidden
+        return [list(layers) for layers in zip(*(one.steps() for one in found), strict=True)]

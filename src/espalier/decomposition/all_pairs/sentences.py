@@ -22,10 +22,11 @@ from espalier.nets.lstm import LanguageModel
 
 MIB = 1 << 20
 CPU_MEMORY, CUDA_MEMORY = 256 * MIB, 8192 * MIB
-# Words carried at once: enough for products to be fast. CUDA takes all that fit.
-CPU_WORDS = 2048
+# Words carried at once, and of them those taken through a step together: enough for products to be
+# fast, few enough for a processor's cache. CUDA takes all that fit.
+CPU_WORDS, CPU_TOGETHER = 2048, 192
 # Numbers held for a word of a group and for a word carried, in units of the hidden size and layers.
-GROUPED, CARRIED = 24, 30
+GROUPED, CARRIED = 60, 40
 
 
 class AllPairs:
@@ -107,12 +108,16 @@ class AllPairs:
             (len(self._decoders), len(lengths), longest, longest), torch.nan
         )
         for begin in range(0, longest, stretch):
-            words = WordStates(self._layers, sentences=len(lengths), decoders=self._decoders)
+            size = stretch if found.is_cuda else max(1, CPU_TOGETHER // len(lengths))
+            shape = (min(stretch, longest - begin), len(lengths), min(size, stretch))
+            words = WordStates(self._layers, shape, decoders=self._decoders)
             for start, window in plain.windows(begin):
                 for number in range(start, min(start + stretch, longest)):
                     going = sum(length > number for length in lengths)
                     here = slice(first, first + going)
-                    now = [layer.some(here) for layer in window[number - start]]
+                    now = window[number - start]
+                    if going < plain.sentences:
+                        now = [layer.some(here) for layer in now]
                     ratios = words.step(now, carry=start == begin)
                     for in_space, ratio in zip(found, ratios, strict=True):
                         in_space[:going, begin : begin + len(ratio), number] = ratio.T

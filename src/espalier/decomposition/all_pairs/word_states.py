@@ -1,12 +1,14 @@
 """All pairs of words, one step a pair.
 
 With focus {l} the state after word r - 1 is the same for every r > l, so that the relevant state of
-every word alone is carried through the sentence. At step r each is continued twice from the same
-product V h: as {l}, which goes on, and as {l, r}, which is compared and dropped. That holds in
-every layer: what {l} and {l, r} hand up differs at step r alone, and the layers above have the same
-past for both.
+every word alone is carried through the sentence. At step r each meets that step's word: what {l, r}
+contributes beyond the sum of {l} and {r} is computed as such, from products that have it as a
+factor (`gates`), and never as a difference of states, in which rounding would drown it.
 
-Axes: l words so far, S sentences, H units, gates i f g in 3H. A first axis of 2 is {l} and {l, r}.
+In a layer above the first the interaction of the layer below enters as well: {l, r} hands up the
+sum of what {l} and {r} do, and that. The past is the same for {l} and {l, r} in every layer.
+
+Axes: l words so far, S sentences, H units, gates i f g in 3H.
 """
 
 from __future__ import annotations
@@ -25,69 +27,108 @@ ENLARGED = 2.0**40
 # Columns of a triangular matrix that are taken together.
 COLUMNS = 112
 
+Hidden = Float[Tensor, "l S H"]
+
 
 class WordStates:
-    """The relevant hidden state and cell of every word alone, by layer."""
+    """The relevant hidden state and cell of every word alone, by layer.
+
+    `shape` says how many words at most, of how many sentences, and how many words at a time.
+    """
 
     def __init__(
         self,
         layers: Sequence[PreparedLayer],
+        shape: tuple[int, int, int],
         *,
-        sentences: int,
         decoders: Sequence[Float[Tensor, "H H"] | None],
     ) -> None:
-        self._layers, self._decoders = layers, decoders
-        like = layers[0].from_hidden
-        none = like.new_zeros(0, sentences, like.shape[0])
-        self._hidden, self._cell = [none for _ in layers], [none for _ in layers]
-        only_forget = like.new_tensor([0.0, 1.0, 0.0]).repeat_interleave(like.shape[0])
-        self._onto = [
-            torch.stack([layer.bias_parts * only_forget, layer.bias_parts])[:, None, None]
-            for layer in layers
-        ]
+        words, sentences, self._at_once = shape
+        self._layers, self._decoders, self._count = layers, decoders, 0
+        like, numbers = layers[0].from_hidden, sentences * self._at_once * layers[0].bias.numel()
+        # (layer, hidden or cell, word, sentence, unit)
+        self._states = like.new_empty(len(layers), 2, words, sentences, like.shape[0])
+        self._gates, self._cells = (like.new_empty(8, numbers // n) for n in (1, 4))
+        self._sums = like.new_empty(2, numbers)
 
     def step(self, now: Sequence[Step], *, carry: bool) -> list[Float[Tensor, "l S"]]:
         """DI of every word so far with this step's, in the space of each decoder.
 
-        `now` holds this step of the sentences that have it, for each layer; those that ended are
-        dropped. With `carry` this step's word is carried on as well.
+        `now` holds this step of the sentences that have it, for each layer. With `carry` this
+        step's word is carried on as well.
         """
-        both: Tensor | None = None
+        found = [
+            self._some(now, slice(first, min(first + self._at_once, self._count)))
+            for first in range(0, self._count, self._at_once)
+        ]
+        if carry:
+            for states, step in zip(self._states, now, strict=True):
+                going = len(step.own_cell)
+                states[0, self._count, :going] = step.own_hidden
+                states[1, self._count, :going] = step.own_cell
+            self._count += 1
+        empty = [now[0].own_cell.new_empty(0, len(now[0].own_cell)) for _ in self._decoders]
+        return [torch.cat(parts) for parts in zip(*found, strict=True)] or empty
+
+    def _some(self, now: Sequence[Step], words: slice) -> list[Float[Tensor, "l S"]]:
+        """DI of some of the words with this step's; their states are moved on."""
+        below: tuple[Hidden, Hidden] | None = None
         for number, step in enumerate(now):
-            both, cell = self._through(number, step, both)
-            new = (step.own_hidden, step.own_cell) if carry else ()
-            self._hidden[number] = torch.cat([both[0], *(x[None] for x in new[:1])])
-            self._cell[number] = torch.cat([cell[0], *(x[None] for x in new[1:])])
-        assert both is not None
-        interaction = (both[1] - both[0]).sub_(now[-1].own_hidden).mul_(ENLARGED)
-        joint = both[1] * ENLARGED
+            hidden, cell = self._states[number, :, words, : len(step.own_cell)]
+            alone, together = self._through(number, step, (hidden, cell), below)
+            hidden.copy_(alone)
+            below = (alone, together) if number + 1 == len(now) else (alone, together.clone())
+        assert below is not None
+        joint = below[0].add_(now[-1].own_hidden).add_(below[1]).mul_(ENLARGED)
+        apart = below[1].mul_(ENLARGED)
         return [
-            ratio(lengths(interaction, decoder), lengths(joint, decoder))
-            for decoder in self._decoders
+            ratio(lengths(apart, decoder), lengths(joint, decoder)) for decoder in self._decoders
         ]
 
     def _through(
-        self, number: int, step: Step, below: Float[Tensor, "2 l S D"] | None
-    ) -> tuple[Float[Tensor, "2 l S H"], Float[Tensor, "2 l S H"]]:
-        """Hidden states and cells of both continuations in one layer.
+        self,
+        number: int,
+        step: Step,
+        state: tuple[Hidden, Hidden],
+        below: tuple[Hidden, Hidden] | None,
+    ) -> tuple[Hidden, Hidden]:
+        """What {l} contributes to one layer's hidden state, and what {l, r} adds.
 
-        c_r' = i_r (g_r + g_b) + i_b g_r + (f_r + f_b) c_r + [r in focus] i_b g_b
+        The cell in `state` is moved on.
+
+        With J for what {l, r} contributes to a gate beyond {l} and {r}, and K to the cell:
+
+            c_l' = i_l (g_l + g_b) + i_b g_l + (f_l + f_b) c_l
+            K    = i_l g_r + i_r g_l + J_i (g_l + g_r + g_b + J_g) + (i_l + i_r + i_b) J_g
+                   + (f_r + J_f) c_l
         """
-        layer, going = self._layers[number], len(step.own)
-        hidden, cell = (some[number][:, :going] for some in (self._hidden, self._cell))
-        a = hidden.new_empty(2, *hidden.shape[:2], len(layer.halved))
-        torch.mm(hidden.flatten(0, 1), layer.hidden_to_gates, out=a[0].flatten(0, 1))
-        if below is None:
-            torch.add(a[0], step.own, out=a[1])
-        else:
-            a[1] = a[0]
-            a += below @ layer.input_to_gates
-        # i_r, f_r + f_b, g_r as {l}; i_r + i_b, f_r + f_b, g_r + g_b as {l, r}
-        i, f, g = step.gate_contributions(layer, a, onto=self._onto[number]).chunk(3, dim=-1)
-        i_b, _, g_b = layer.bias_parts.chunk(3)
-        cells = (f * cell).addcmul_(i, g)
-        cells[0].addcmul_(i[0], g_b).addcmul_(g[0], i_b)
-        return step.hidden_contributions(cells), cells
+        layer, (hidden, cell) = self._layers[number], state
+        a, extra = _product(hidden, layer.hidden_to_gates, self._sums[0]), None
+        if below is not None:
+            a += below[0] @ layer.input_to_gates
+            extra = _product(below[1], layer.input_to_gates, self._sums[1])
+        (i, f, g), (i_both, f_both, g_both) = (
+            part.chunk(3, dim=-1) for part in step.gates.parts(a, extra, self._gates)
+        )
+        i_b, f_b, g_b = layer.bias_parts.chunk(3)
+        i_r, f_r, g_r = step.gates.own.chunk(3, dim=-1)
+        i_rb, _, g_rb = step.own_gates.chunk(3, dim=-1)  # with the biases
+        together = self._sums[0, : cell.numel()].view_as(cell)
+        torch.mul(f_both.add_(f_r), cell, out=together).addcmul_(i, g_r).addcmul_(g, i_r)
+        cell.mul_(f.add_(f_b)).addcmul_(i, g).addcmul_(i, g_b).addcmul_(g, i_b)
+        together.addcmul_(i.add_(i_rb), g_both)
+        together.addcmul_(i_both, g_both.add_(g).add_(g_rb))
+        return step.cell.parts(cell, together, self._cells)
+
+
+def _product(
+    vectors: Float[Tensor, "l S D"], weights: Float[Tensor, "D W"], out: Tensor
+) -> Float[Tensor, "l S W"]:
+    """The product of each vector with the weights, written into `out`."""
+    words, sentences, width = vectors.shape
+    found = out[: words * sentences * weights.shape[1]].view(-1, weights.shape[1])
+    torch.mm(vectors.reshape(-1, width), weights, out=found)
+    return found.view(words, sentences, -1)
 
 
 def triangle(decoder: Float[Tensor, "V H"]) -> Float[Tensor, "H H"]:

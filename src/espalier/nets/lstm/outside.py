@@ -171,8 +171,8 @@ def own_logits(
     if not isinstance(found, Tensor) or found.numel() != like.numel():
         shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise ModelError(f"its forward gives {shape}; logits {tuple(like.shape)} are expected")
-    found = found.reshape(*given.shape, -1).to(like)
-    return (found if batch_first else found.transpose(0, 1)).log_softmax(-1)
+    logits: Tensor = found.reshape(*given.shape, -1).to(like)
+    return (logits if batch_first else logits.transpose(0, 1)).log_softmax(-1)
 
 
 def _called(module: nn.Module, given: Tensor) -> object:
