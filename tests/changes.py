@@ -6,9 +6,14 @@ Slow and obvious on purpose; it shares nothing with the machines under test.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from fractions import Fraction
 
+from hypothesis import strategies as st
+
+import espalier as es
 from dice import Dice
+from espalier.interpreter import Machine
 from espalier.interventions import Copy, Cut, Intervention, KnockOut, Mean, Set
 from espalier.language import Categorical, Numerical, Program, SetValued
 from reference import (
@@ -21,6 +26,7 @@ from reference import (
     matches,
     nearest_bucket,
 )
+from strategies import cases, random_input
 
 
 def run_changed(
@@ -140,6 +146,23 @@ def mean(program, name: str, values: list) -> object:
 
 
 # Random ones
+
+
+@st.composite
+def changed_inputs(draw, most_layers=4, **kind):
+    """A program, inputs, a list of changes for each, and a number of layers."""
+    case, dice = draw(cases(**kind)), Dice(draw)
+    program, layers = case.program, dice.number(1, most_layers)
+    machine, traces = Machine(program, strict=False), []
+    if dice.chance(50):
+        with suppress(es.UndefinedError):
+            traces = [es.interpret(program, random_input(dice, program), max_layers=layers)]
+    runs = machine.run(machine.start(case.batch), max_layers=layers)
+    found = [
+        (tokens, random_changes(dice, program, tokens, runs[number].layers, traces))
+        for number, tokens in enumerate(case.batch)
+    ]
+    return program, [pair for pair in found if pair[1]], layers
 
 
 def random_changes(

@@ -1,6 +1,8 @@
 """Programs into weights: one pass a file, in reading order, and the model they make."""
 
 from espalier.compiler.basis import Basis, Realism
+from espalier.compiler.batches import pad
+from espalier.compiler.cache import RunCache
 from espalier.compiler.compile import compile_program
 from espalier.compiler.decoder import WeightsDecoder
 from espalier.compiler.decoding import (
@@ -14,8 +16,10 @@ from espalier.compiler.decoding import (
 )
 from espalier.compiler.encoding import encode, encode_meanings
 from espalier.compiler.files import FORMAT
+from espalier.compiler.interventions import Intervener, LastPositions
 from espalier.compiler.layout import Layout, lay_out
-from espalier.compiler.model import CompiledModel, load_compiled, pad
+from espalier.compiler.model import CompiledModel, load_compiled
+from espalier.compiler.open_runs import probed_runs, run_with_plan
 
 __all__ = [
     "FORMAT",
@@ -25,8 +29,11 @@ __all__ = [
     "Basis",
     "Column",
     "CompiledModel",
+    "Intervener",
+    "LastPositions",
     "Layout",
     "Realism",
+    "RunCache",
     "WeightsDecoder",
     "compile_program",
     "decode",
@@ -36,5 +43,7 @@ __all__ = [
     "lay_out",
     "load_compiled",
     "pad",
+    "probed_runs",
+    "run_with_plan",
     "tolerance",
 ]

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from espalier.compiler.model import CompiledModel, pad
+from espalier.compiler.batches import pad
+from espalier.compiler.model import CompiledModel
 from espalier.errors import ModelError
 from espalier.language import Written
 from espalier.nets.compiled import CachedDecoder

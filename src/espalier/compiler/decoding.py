@@ -25,14 +25,34 @@ TOLERANCE = 1e-3
 Column = NDArray[np.int64] | NDArray[np.float64]
 
 
-def decode(layout: Layout, z: Tensor, names: Iterable[str] | None = None) -> dict[str, Column]:
+def decode(
+    layout: Layout, z: Tensor, names: Iterable[str] | None = None, *, changed: bool = False
+) -> dict[str, Column]:
     """The variables `names`, by default all, at every row of `z` (positions by residual width).
 
-    Of a stream with a basis, whose amounts are not exact, the nearest value within one half.
+    Of a stream with a basis, whose amounts are not exact, the nearest value within one half. In a
+    run that was `changed` by interventions any variable may be null, also among what a head
+    averages.
     """
     chosen = layout.program.specs if names is None else names
     block = layout.read(z)
-    return {name: _decode_variable(layout, name, block, z.dtype) for name in chosen}
+    found = {name: _decode_variable(layout, name, block, z.dtype) for name in chosen}
+    if changed:
+        for name, column in found.items():
+            unknown = (column == NOT_A_VALUE) & _may_be_null(layout, name, block)
+            found[name] = np.where(unknown, NULL, column)
+    return found
+
+
+def _may_be_null(layout: Layout, name: str, z: Tensor) -> NDArray[np.bool_]:
+    """Where a head's output is a mean with nulls in it, or a set variable holds nothing."""
+    dimensions, limit = layout.dimensions(name), tolerance(layout)
+    block = z[:, dimensions.start : dimensions.stop].double().cpu()
+    if isinstance(layout.program.specs[name], SetValued):
+        return (block.abs().amax(-1) < limit).numpy()
+    if name not in layout.program.heads:
+        return np.zeros(len(block), dtype=bool)
+    return ((block > -limit).all(-1) & (block.sum(-1) < 1 + limit)).numpy()
 
 
 def tolerance(layout: Layout) -> float:

@@ -25,10 +25,25 @@ def encode(layout: Layout, columns: Mapping[str, NDArray[Any]]) -> Tensor:
     return found if layout.basis is None else layout.basis.write(found).float()
 
 
-def encode_meanings(layout: Layout, columns: Mapping[str, NDArray[Any]]) -> Tensor:
+def overwrite(layout: Layout, z: Tensor, name: str, column: NDArray[Any]) -> Tensor:
+    """The rows of `z` (positions by residual width) with these values of one variable in them."""
+    wanted = encode_meanings(layout, {name: column}, torch.float64).to(z.device)
+    dimensions = [*layout.dimensions(name), *([layout.flags[name]] if name in layout.flags else [])]
+    if layout.basis is None:
+        written = z.clone()
+        written[:, dimensions] = wanted[:, dimensions].to(z.dtype)
+        return written
+    change = torch.zeros_like(wanted)
+    change[:, dimensions] = wanted[:, dimensions] - layout.read(z)[:, dimensions]
+    return (z.double() + layout.basis.write(change)).to(z.dtype)
+
+
+def encode_meanings(
+    layout: Layout, columns: Mapping[str, NDArray[Any]], dtype: torch.dtype = torch.float32
+) -> Tensor:
     """The same before any basis: a column for each meaning."""
     rows = len(next(iter(columns.values())))
-    z = torch.zeros(rows, layout.width)
+    z = torch.zeros(rows, layout.width, dtype=dtype)
     for name, column in columns.items():
         start = layout.starts[name]
         match layout.program.specs[name]:
@@ -36,12 +51,14 @@ def encode_meanings(layout: Layout, columns: Mapping[str, NDArray[Any]]) -> Tens
                 known = np.flatnonzero(column >= 0)
                 z[known, start + torch.from_numpy(column[known].astype(np.int64))] = 1
             case SetValued() as spec:
-                z[:, start : start + spec.size] = members(spec)[column.astype(np.int64)].float()
+                known = np.flatnonzero(column >= 0)
+                sets = members(spec)[column[known].astype(np.int64)].to(dtype)
+                z[known, start : start + spec.size] = sets
             case Numerical():
                 dimensions = layout.dimensions(name)
-                z[:, dimensions.start : dimensions.stop] = _numbers(layout, name, column)
+                z[:, dimensions.start : dimensions.stop] = _numbers(layout, name, column).to(dtype)
                 if name in layout.flags:
-                    z[:, layout.flags[name]] = torch.from_numpy(~np.isnan(column)).float()
+                    z[:, layout.flags[name]] = torch.from_numpy(~np.isnan(column)).to(dtype)
     if layout.one is not None:
         z[:, layout.one] = 1
     return z
@@ -63,7 +80,7 @@ def _numbers(layout: Layout, name: str, column: NDArray[np.float64]) -> Tensor:
         above = form.edges[code - 1][1] if code else None
         below = form.edges[code][0] if code < len(form.edges) else None
         row[:] = form.split_mean(Fraction(number) / form.parts.factor, above, below)
-    return torch.from_numpy(rows[which.reshape(-1)]).float()
+    return torch.from_numpy(rows[which.reshape(-1)])
 
 
 def members(spec: SetValued) -> Tensor:

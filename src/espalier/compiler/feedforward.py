@@ -95,6 +95,18 @@ def unit_labels(layout: Layout) -> list[str]:
     return labels + [f"{way} ({what})" for way in ways for what in ("writes", "takes out")]
 
 
+def units_of_rules(layout: Layout) -> list[list[int]]:
+    """For each rule its units: its own, and those of the remainder of the number it rewrites."""
+    rules, cleared = layout.program.rules, [len(layout.dimensions(name)) for name in layout.flags]
+    found, unit = [[number] for number in range(len(rules))], len(rules) + 2 * sum(cleared)
+    for own, rule in zip(found, rules, strict=True):
+        if _needs_remainder(layout, rule):
+            size = len(layout.dimensions(rule.output))
+            own += range(unit, unit + size)
+            unit += size
+    return found
+
+
 def _ramp_of(layout: Layout, rule: Rule) -> float | None:
     realism = layout.realism
     if realism is None or not rule.is_reset:

@@ -10,10 +10,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from espalier.compiler.basis import Realism
+from espalier.compiler.batches import pad
 from espalier.compiler.feedforward import unit_labels
 from espalier.compiler.files import Stored, read_compiled, write_compiled
 from espalier.compiler.layout import Layout
+from espalier.compiler.open_runs import run_with_plan
 from espalier.errors import CompileError, ProgramError
+from espalier.interventions import Intervention, Interventions, make_plan
 from espalier.language import (
     Program,
     Run,
@@ -129,18 +132,47 @@ class CompiledModel(nn.Module):
                 self._prepared = numbers, self.encoder.fast(groups)
         return self._prepared[1]
 
-    def run(self, tokens: Iterable[object], *, max_layers: int | None = None) -> Run:
-        """Outputs and number of layers for one sequence: the interpreter's."""
-        layers = check_layers(self.program, max_layers)
-        return self._run([self.program.tokens(tokens)], [0], layers)[0]
+    def run(
+        self,
+        tokens: Iterable[object],
+        *,
+        max_layers: int | None = None,
+        cache: bool = False,
+        interventions: Sequence[Intervention] = (),
+    ) -> Run:
+        """Outputs and number of layers for one sequence: the interpreter's.
 
-    def run_many(self, batch: Iterable[Iterable[object]], *, max_layers: int | None = None) -> Runs:
-        """The same for sequences of any lengths, in the order given."""
+        With `cache` the run's `cache` holds all that it went through. `interventions` (see
+        `espalier.interventions`) change it in the middle, as they change the interpreter.
+        """
+        checked = [self.program.tokens(tokens)]
+        options = {"max_layers": max_layers, "cache": cache, "interventions": interventions}
+        return self.run_many(checked, **options)[0]  # type: ignore[arg-type]
+
+    def run_many(
+        self,
+        batch: Iterable[Iterable[object]],
+        *,
+        max_layers: int | None = None,
+        cache: bool = False,
+        interventions: Interventions = (),
+    ) -> Runs:
+        """The same for sequences of any lengths, in the order given.
+
+        `interventions` is one list for all of them, or a list of lists, one for each.
+        """
         layers = check_layers(self.program, max_layers)
         sequences = check_batch(self.program, batch)
         runs: dict[int, Run] = {}
-        for numbers in chunks(sequences):
-            runs |= self._run(sequences, numbers, layers)
+        if cache or len(interventions):
+            lengths = [len(sequence) for sequence in sequences]
+            plan = make_plan(self.program, interventions, lengths, max_layers=layers)
+            network = self.layout, self.encoder
+            found = run_with_plan(network, sequences, plan, max_layers=layers, cache=cache)
+            runs = plan.finished(*found)
+        else:
+            for numbers in chunks(sequences):
+                runs |= self._run(sequences, numbers, layers)
         return Runs(runs[number] for number in range(len(sequences)))
 
     @torch.inference_mode()
@@ -228,11 +260,3 @@ def load_compiled(path: str | os.PathLike[str]) -> CompiledModel:
     model = CompiledModel(stored.layout, stored.weights)
     model.compiled_digest, model.compiled_dtype = stored.digest, stored.dtype
     return model
-
-
-def pad(sequences: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Token ids as a rectangle, 0 where a sequence has ended, and the lengths."""
-    lengths = torch.tensor([len(sequence) for sequence in sequences])
-    width = int(lengths.max())
-    rows = [[*sequence, *([0] * (width - len(sequence)))] for sequence in sequences]
-    return torch.tensor(rows, device=device), lengths.to(device)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -51,7 +50,7 @@ def interpret(
     ending, states = (run.outputs, run.layers, run.halted), tuple(moments)
     if not isinstance(machine, IntervenedMachine):
         return Trace(program, checked, *ending, states)
-    return Trace(program, checked, *ending, states, machine.plan.lists[0], machine.idle.get(0, ()))
+    return Trace(program, checked, *ending, states, machine.plan.lists[0], run.idle)
 
 
 def interpret_many(
@@ -99,9 +98,7 @@ def with_idle(machine: Machine, runs: dict[int, Run]) -> dict[int, Run]:
     """The runs with the interventions that touched nothing; ProgramError if one was not reached."""
     if not isinstance(machine, IntervenedMachine):
         return runs
-    machine.plan.refuse_unreached(np.asarray([runs[n].layers for n in range(len(runs))]))
-    idle = machine.idle
-    return {number: replace(run, idle=idle.get(number, ())) for number, run in runs.items()}
+    return machine.plan.finished(runs, machine.touched)
 
 
 def chunks(sequences: Sequence[Sequence[int]]) -> Iterator[list[int]]:

@@ -12,7 +12,7 @@ from espalier.interpreter.attention import Edges, selects
 from espalier.interpreter.batch import Batch, Column, Ints, Mask, State
 from espalier.interpreter.machine import Machine, Observer, null_column
 from espalier.interpreter.tables import Fires
-from espalier.interventions import Intervention, Plan, Rows, Sublayer
+from espalier.interventions import Plan, Rows, Sublayer
 from espalier.language import Run
 
 
@@ -26,11 +26,6 @@ class IntervenedMachine(Machine):
         needs_rules |= bool(plan.knocked)
         super().__init__(plan.program, strict=False, record_rules=needs_rules)
         self.plan, self.touched = plan, np.zeros(len(plan.owners), dtype=bool)
-
-    @property
-    def idle(self) -> dict[int, tuple[Intervention, ...]]:
-        """By input, the interventions that have touched nothing."""
-        return self.plan.idle(self.touched)
 
     def start(
         self,
@@ -59,11 +54,10 @@ class IntervenedMachine(Machine):
         found = {}
         for name, rows in self.plan.cuts_at(state.layer + 1).items():
             edges, owners = _edges(state.batch, rows)
-            inside = self.in_reach(name, state.batch, edges)
+            inside = self.in_reach(name, state.batch, edges) & ~self.resting(state)[edges.query]
             edges, owners = edges.take(inside), owners[inside]
-            self.touched[owners[selects(self.program, self.program.heads[name], state, edges)]] = (
-                True
-            )
+            met = selects(self.program, self.program.heads[name], state, edges)
+            self.touched[owners[met]] = True
             places = np.stack(edges, 1)
             found[name] = Edges(*np.unique(places, axis=0).T) if len(places) else edges
         return found

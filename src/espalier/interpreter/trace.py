@@ -43,7 +43,7 @@ class Trace(Result):
     halted: bool
     moments: tuple[Moment, ...]
     interventions: tuple[Intervention, ...] = ()
-    idle: tuple[Intervention, ...] = ()  # those that touched nothing
+    idle: tuple[object, ...] = ()  # those that touched nothing
 
     @property
     def cache(self) -> TraceCache:

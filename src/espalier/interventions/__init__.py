@@ -1,6 +1,6 @@
 """What can be changed in the middle of a run, with one meaning in both machines; no engine here."""
 
-from espalier.interventions.checks import make_plan
+from espalier.interventions.checks import as_lists, make_plan
 from espalier.interventions.kinds import (
     Copy,
     Cut,
@@ -31,6 +31,7 @@ __all__ = [
     "Source",
     "Sublayer",
     "Units",
+    "as_lists",
     "make_plan",
     "settable",
 ]

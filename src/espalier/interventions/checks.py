@@ -44,7 +44,7 @@ def make_plan(
     >>> plan.last, plan.owners
     (1, [(0, 0), (1, 0)])
     """
-    plan = Plan(program, _as_lists(interventions, len(lengths)))
+    plan = Plan(program, as_lists(interventions, len(lengths)))
     for number, (some, length) in enumerate(zip(plan.lists, lengths, strict=True)):
         for place, one in enumerate(some):
             layout = _Layout(plan, number, length, max_layers, checked)
@@ -58,7 +58,7 @@ def make_plan(
     return plan
 
 
-def _as_lists(given: object, count: int) -> list[tuple[Intervention, ...]]:
+def as_lists(given: object, count: int) -> list[tuple[Intervention, ...]]:
     """One tuple for each input."""
     items = as_items(given, "interventions")
     if all(isinstance(item, KINDS) for item in items):
@@ -172,6 +172,8 @@ class _Layout:
             )
         positions = tuple(self._position(position, "position") for position in over)
         layer, sublayer, position = place
+        if max(position, *positions) >= self.length:
+            return
         mean = Over(self.owner, self.number, one.variable, position, positions)
         self.plan.means[layer, sublayer].append(mean)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from espalier.errors import ProgramError
 from espalier.interventions.kinds import Intervention, Sublayer
 from espalier.interventions.values import average, code_of, value_of
-from espalier.language import Program
+from espalier.language import Program, Run
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -112,6 +112,12 @@ class Plan:
     def knocked_at(self, layer: int) -> Rows | None:
         """The rules that do not fire in a layer."""
         return self._rows((layer, "rule"), [self.knocked.get(at) for at in (layer, None)])
+
+    def finished(self, runs: dict[int, Run], touched: Mask) -> dict[int, Run]:
+        """The runs, each with the interventions that touched nothing, if all were reached."""
+        self.refuse_unreached(np.asarray([runs[number].layers for number in range(len(runs))]))
+        idle = self.idle(touched)
+        return {number: replace(run, idle=idle.get(number, ())) for number, run in runs.items()}
 
     def refuse_unreached(self, layers: Ints) -> None:
         """Raise for the first intervention on a layer that its input, by number, did not reach."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from espalier.results import Result
 
@@ -23,6 +23,7 @@ class Run(Result):
     layers: int
     halted: bool = True
     idle: tuple[object, ...] = field(default=(), compare=False)
+    cache: Any = field(default=None, compare=False, repr=False)  # what it went through, if asked
 
     def to_frame(self) -> pandas.DataFrame:
         """One row a position."""

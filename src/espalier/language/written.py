@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from espalier.results import Result
@@ -30,6 +30,7 @@ class Generation(Result):
     tokens: tuple[int, ...]
     layers: tuple[int, ...]
     stopped: bool
+    idle: tuple[object, ...] = field(default=(), compare=False)  # interventions that did nothing
 
     @property
     def sequence(self) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from espalier.errors import ProgramError
+from espalier.interventions import Intervention, Interventions, as_lists
 from espalier.language import (
     Generation,
     Program,
@@ -24,6 +25,7 @@ from espalier.language import (
     check_layers,
     chunks,
 )
+from espalier.programs.changed_generation import ChangedDecoder
 from espalier.zoo import Entry
 
 if TYPE_CHECKING:
@@ -52,11 +54,12 @@ def generate(
     max_tokens: int,
     stop: int | str | None = None,
     max_layers: int | None = None,
+    interventions: Sequence[Intervention] = (),
 ) -> Generation:
     """What `machine` writes after `prompt`: at most `max_tokens` tokens, and none after `stop`.
 
     A `Program` writes on symbols, a `CompiledModel` with its weights. Each token takes the layers
-    until its position halts, or `max_layers`.
+    until its position halts, or `max_layers`. `interventions` hold whenever the text is read.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-scratchpad")
@@ -65,7 +68,12 @@ def generate(
     (1, 1, 0, 2)
     """
     return generate_many(
-        machine, [prompt], max_tokens=max_tokens, stop=stop, max_layers=max_layers
+        machine,
+        [prompt],
+        max_tokens=max_tokens,
+        stop=stop,
+        max_layers=max_layers,
+        interventions=interventions,
     )[0]
 
 
@@ -76,10 +84,12 @@ def generate_many(
     max_tokens: int | Sequence[int],
     stop: int | str | None = None,
     max_layers: int | None = None,
+    interventions: Interventions = (),
 ) -> list[Generation]:
     """What was written after prompts of any lengths, in the order given.
 
-    `max_tokens` is one number for all, or one a prompt.
+    `max_tokens` is one number for all, or one a prompt; `interventions` one list for all, or one a
+    prompt.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-scratchpad")
@@ -93,6 +103,9 @@ def generate_many(
     checked = check_batch(program, prompts)
     limits = _limits(program, checked, max_tokens)
     end = None if stop is None else program.tokens([stop])[0]
+    if len(interventions):
+        changed = ChangedDecoder(machine, as_lists(interventions, len(checked)), max_layers=layers)
+        return changed.finished(_write(changed, checked, limits, end))
     written: dict[int, Generation] = {}
     for numbers in chunks(checked, TOGETHER):
         decoder = _decoder(machine, numbers, layers)

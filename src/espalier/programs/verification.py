@@ -20,12 +20,15 @@ from espalier.compiler import (
     encode_meanings,
     is_exact,
     pad,
+    probed_runs,
     tolerance,
 )
 from espalier.errors import ProgramError
-from espalier.interpreter import Machine, State
+from espalier.interpreter import IntervenedMachine, Machine, State
+from espalier.interventions import Interventions, make_plan
 from espalier.language import Numerical, Program, Run, check_batch, check_layers, chunks, show_value
 from espalier.nets.compiled import hold
+from espalier.programs.lockstep import Compare, Lockstep
 from espalier.results import Result
 
 if TYPE_CHECKING:
@@ -102,11 +105,13 @@ def verify(
     model: CompiledModel | None = None,
     max_layers: int | None = None,
     strict: bool = True,
+    interventions: Interventions = (),
 ) -> Verification:
     """Compare the interpreter with `model` (by default `program` compiled) on every input.
 
     Without `strict`, a rule that reads an undefined variable is not an error but a rule that does
-    not hold, and such inputs are compared as well.
+    not hold, and such inputs are compared as well. It is so under `interventions`, one list of them
+    for all inputs or one list for each.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-sequential-relative")
@@ -119,14 +124,37 @@ def verify(
     if not isinstance(model, CompiledModel) or model.program.specs != program.specs:
         raise ProgramError("the model was not compiled from this program: variables differ")
     result = Verification(len(sequences), edited=not model.is_as_compiled)
-    machine = Machine(program, strict=strict)
+    lengths = [len(sequence) for sequence in sequences]
+    plan = make_plan(program, interventions, lengths, max_layers=max_layers)
+    machine = IntervenedMachine(plan) if plan.owners else Machine(program, strict=strict)
+    layers = np.full(len(sequences), np.iinfo(np.int64).max)
     for numbers in chunks(sequences):
         runs = _interpret(machine, sequences, numbers, max_layers, result)
-        good = [number for number in numbers if number in runs]
-        if good:
-            _compare_layers(machine, model, sequences, good, max_layers, result)
-            _compare_runs(model, sequences, good, runs, max_layers, result)
+        layers[list(runs)] = [run.layers for run in runs.values()]
+        plan.refuse_unreached(layers)
+        good = {number: sequences[number] for number in numbers if number in runs}
+        # One layer more than any needs: enough to see a model that halts late or never.
+        most = 1 + max((run.layers for run in runs.values()), default=0)
+        most = most if max_layers is None else max_layers
+        if good and isinstance(machine, IntervenedMachine):
+            lockstep = Lockstep(model, machine, good, _comparer(model, result))
+            found = probed_runs(lockstep, sequences, max_layers=most)
+            _compare_runs(program, found, runs, result)
+        elif good:
+            _compare_layers(machine, model, sequences, list(good), max_layers, result)
+            answers = model.run_many(good.values(), max_layers=most)
+            _compare_runs(program, dict(zip(good, answers, strict=True)), runs, result)
     return result
+
+
+def _comparer(model: CompiledModel, result: Verification) -> Compare:
+    """What notes the differences between a state and the stream under interventions."""
+
+    def compare(state: State, z: torch.Tensor, sublayer: str) -> None:
+        result.layers += len(state.batch) if sublayer == "mlp" else 0
+        result.add(_differences(model, state, z, sublayer, result))
+
+    return compare
 
 
 def _interpret(
@@ -202,7 +230,8 @@ def _differences(
         places = np.flatnonzero(rows)
         if not len(places):
             continue
-        for name, found in decode(layout, z[torch.from_numpy(places)], names).items():
+        rows_there = z[torch.from_numpy(places)]
+        for name, found in decode(layout, rows_there, names, changed=state.nullable).items():
             expected = state.columns[name][places]
             for row in np.flatnonzero(~_agree(layout, name, expected, found)):
                 values = (_show(model.program, name, v[row]) for v in (expected, found))
@@ -255,18 +284,10 @@ def _show(program: Program, name: str, found: float) -> str:
 
 
 def _compare_runs(
-    model: CompiledModel,
-    sequences: Sequence[Sequence[int]],
-    numbers: list[int],
-    expected: dict[int, Run],
-    max_layers: int | None,
-    result: Verification,
+    program: Program, found: dict[int, Run], expected: dict[int, Run], result: Verification
 ) -> None:
-    """The same through the model's own loop: outputs and number of layers."""
-    # One layer more than any needs: enough to see a model that halts late or never.
-    most = 1 + max(run.layers for run in expected.values()) if max_layers is None else max_layers
-    found = model.run_many([sequences[n] for n in numbers], max_layers=most)
-    for number, run in zip(numbers, found, strict=True):
+    """The same of what the model's own loop answers: outputs and number of layers."""
+    for number, run in found.items():
         want = expected[number]
         if run.layers != want.layers:
             result.add(
@@ -277,9 +298,7 @@ def _compare_runs(
                 ]
             )
         result.add(
-            Disagreement(
-                number, want.layers, "run", place, model.program.output_name, str(a), str(b)
-            )
+            Disagreement(number, want.layers, "run", place, program.output_name, str(a), str(b))
             for place, (a, b) in enumerate(zip(want.outputs, run.outputs, strict=True))
             if a != b
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from espalier.errors import ProgramError
+from espalier.language import show_value
 from espalier.show.text import count, first_lines
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ def program_text(program: Program) -> str:
     return "\n".join(lines)
 
 
+def idle_text(idle: Sequence[object]) -> str:
+    """The interventions that touched nothing, a line each."""
+    return "".join(f"\n  touched nothing: {one}" for one in idle)
+
+
 def listed_rules(program: Program) -> Sequence[Rule] | None:
     """The rules; None where a program is a function that has more than can be listed."""
     try:
@@ -46,7 +52,8 @@ def entry_text(entry: Entry) -> str:
 def run_text(run: Run) -> str:
     """The number of layers and the outputs."""
     ending = "" if run.halted else ", not halted"
-    return f"{count(run.layers, 'layer')}{ending}: {' '.join(map(str, run.outputs))}"
+    outputs = " ".join(map(show_value, run.outputs))
+    return f"{count(run.layers, 'layer')}{ending}: {outputs}{idle_text(run.idle)}"
 
 
 def runs_text(runs: Runs) -> str:
@@ -59,7 +66,8 @@ def generation_text(generation: Generation) -> str:
     """Prompt and written tokens."""
     prompt, written = (" ".join(map(str, some)) for some in (generation.prompt, generation.tokens))
     ending = "stopped" if generation.stopped else "cut off"
-    return f"{prompt}  ->  {written}   ({ending} after {count(len(generation.tokens), 'token')})"
+    after = f"{ending} after {count(len(generation.tokens), 'token')}"
+    return f"{prompt}  ->  {written}   ({after}){idle_text(generation.idle)}"
 
 
 def verification_text(found: Verification) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from espalier.language import show_value
+from espalier.show.programs import idle_text
 from espalier.show.text import count
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ SHOWN_LAYERS = 12
 
 def trace_text(trace: Trace) -> str:
     """One block for each sub-layer: variables down, positions across, `*` where a value changed."""
-    lines = [headline(trace), ""]
+    lines = [headline(trace) + idle_text(trace.idle), ""]
     previous: Moment | None = None
     for moment in trace.moments:
         if _elided(moment, trace.layers):
@@ -42,7 +43,7 @@ def coloured_trace(trace: Trace) -> Text:
 
 def headline(trace: Trace) -> str:
     """Input, output and number of layers in one line."""
-    outputs = " ".join(map(str, trace.outputs))
+    outputs = " ".join(map(show_value, trace.outputs))
     return f"{' '.join(token_names(trace))}  ->  {outputs}   ({ending(trace)})"
 
 

@@ -6,6 +6,7 @@ from espalier.nets.compiled.feedforward import Expansion
 from espalier.nets.compiled.halting import Finished, hold
 from espalier.nets.compiled.mlp import TrainedFeedForward, apply_mlps, random_mlps, see
 from espalier.nets.compiled.modules import MLP
+from espalier.nets.compiled.probing import Probe, Silenced, run_probed
 from espalier.nets.compiled.records import digest_of, from_tensors, to_tensors
 from espalier.nets.compiled.universal import UniversalEncoder
 from espalier.nets.compiled.weights import (
@@ -31,7 +32,9 @@ __all__ = [
     "HaltWeights",
     "HeadWeights",
     "MeanWeights",
+    "Probe",
     "RelativeBias",
+    "Silenced",
     "Sparse",
     "TrainedFeedForward",
     "UniversalEncoder",
@@ -41,6 +44,7 @@ __all__ = [
     "from_tensors",
     "hold",
     "random_mlps",
+    "run_probed",
     "see",
     "to_tensors",
 ]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -121,16 +121,20 @@ class AttentionHead(nn.Module):
             mean=self.mean,
         )
 
-    def forward(self, z: Residual, valid: Valid) -> Residual:
-        """What this head adds to the residual stream."""
-        pattern = self.pattern(z, valid)
+    def forward(
+        self, z: Residual, valid: Valid, cut: Bool[Tensor, "B N N"] | None = None
+    ) -> Residual:
+        """What this head adds to the residual stream, without the edges that are `cut`."""
+        pattern = self.pattern(z, valid, cut)
         carried = pattern @ self.value(z).to(pattern.dtype)
         if self.mean is not None:
             carried = divide(carried, self.mean)
         added: Tensor = self.output(carried.to(z.dtype))
         return added
 
-    def pattern(self, z: Residual, valid: Valid) -> Float[Tensor, "B N N"]:
+    def pattern(
+        self, z: Residual, valid: Valid, cut: Bool[Tensor, "B N N"] | None = None
+    ) -> Float[Tensor, "B N N"]:
         """How much each position attends to each other; what is missing to 1 goes to the sink.
 
         Of a head that averages numbers it is how often each position is counted, 0 or 1.
@@ -139,7 +143,7 @@ class AttentionHead(nn.Module):
         logits = query @ key.transpose(1, 2)
         positions = torch.arange(z.shape[1], device=z.device)
         distance = positions[None, :] - positions[:, None]
-        hidden = ~valid[:, None, :]
+        hidden = ~valid[:, None, :] if cut is None else ~valid[:, None, :] | cut
         if self.causal:
             hidden = hidden | (distance > 0)
         if self.bias is not None:
@@ -179,11 +183,16 @@ class Attention(nn.Module):
         assert isinstance(head, AttentionHead)
         return head
 
-    def forward(self, z: Residual, valid: Valid) -> Residual:
-        """What all heads add to the residual stream; all of them read the same `z`."""
-        added = torch.zeros_like(z)
-        for module in self.children():
-            added = added + module(z, valid)
+    def forward(
+        self, z: Residual, valid: Valid, cuts: Mapping[str, Tensor] | None = None
+    ) -> Residual:
+        """What all heads add to the residual stream; all of them read the same `z`.
+
+        `cuts` has the edges that a head, by its variable's name, is not to select.
+        """
+        added, masks = torch.zeros_like(z), {self.names[n]: cut for n, cut in (cuts or {}).items()}
+        for name, module in self.named_children():
+            added = added + (module(z, valid, masks[name]) if name in masks else module(z, valid))
         return added
 
     def _free_name(self, name: str) -> str:
@@ -243,13 +252,22 @@ class MLP(nn.Module):
             self.first.sparse, bias_of(self.first), self.second.sparse, expansion
         )
 
-    def forward(self, z: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch D"]:
-        """What the rules that hold add to the residual stream."""
+    def forward(
+        self, z: Float[Tensor, "*batch D"], silenced: tuple[Tensor, ...] | None = None
+    ) -> Float[Tensor, "*batch D"]:
+        """What the rules that hold add to the residual stream; units at `silenced` are 0."""
+        units = self.units(z)
+        if silenced is not None:
+            units = units.index_put(silenced, units.new_zeros(()))
+        added: Tensor = self.second(units)
+        return added
+
+    def units(self, z: Float[Tensor, "*batch D"]) -> Float[Tensor, "*batch R"]:
+        """The hidden units: rules, in the program's order, and what numbers need besides."""
         seen = z
         if self.expansion is not None:
             seen = torch.cat([z, self.expansion(z).to(z.dtype)], -1)
-        added: Tensor = self.second(clip(self.first(seen)))
-        return added
+        return clip(self.first(seen))
 
 
 def parameter(tensor: Tensor) -> nn.Parameter:

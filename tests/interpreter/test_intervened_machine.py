@@ -1,40 +1,19 @@
 """The interpreter under interventions does what the definition says, after every sub-layer."""
 
 from hypothesis import given
-from hypothesis import strategies as st
 
-import espalier as es
-from changes import random_changes, run_changed
+from changes import changed_inputs, run_changed
 from coding import decode, rounded
-from dice import Dice
-from espalier.interpreter import IntervenedMachine, Machine
+from espalier.interpreter import IntervenedMachine
 from espalier.interventions import make_plan
-from strategies import cases, random_input
 
 
-@st.composite
-def changed_cases(draw, most_layers=4):
-    """A program, inputs, a list of changes for each, and a number of layers."""
-    case, dice = draw(cases()), Dice(draw)
-    layers = dice.number(1, most_layers)
-    machine, traces = Machine(case.program, strict=False), []
-    if not case.program.heads or dice.chance(50):
-        try:
-            other = random_input(dice, case.program)
-            traces = [es.interpret(case.program, other, max_layers=layers)]
-        except es.UndefinedError:
-            pass
-    runs = machine.run(machine.start(case.batch), max_layers=layers)
-    changes = [
-        random_changes(dice, case.program, tokens, runs[number].layers, traces)
-        for number, tokens in enumerate(case.batch)
-    ]
-    return case.program, case.batch, changes, layers
-
-
-@given(changed_cases())
+@given(changed_inputs())
 def test_it_does_what_the_definition_says(case) -> None:
-    program, batch, changes, layers = case
+    program, pairs, layers = case
+    batch, changes = [one for one, _ in pairs], [some for _, some in pairs]
+    if not batch:
+        return
     lengths = [len(tokens) for tokens in batch]
     plan = make_plan(program, changes, lengths, max_layers=layers, checked=False)
     machine = IntervenedMachine(plan)
