@@ -148,9 +148,7 @@ def test_single_precision_has_no_noise_floor(layers, scale):
     else:
         lm = random_model(2, hidden=32, layers=layers, scale=scale, dtype=torch.float32)
     found = es.interdependence(lm, tokens)
-    wanted = dependence.by_definition(
-        lm.double(), tokens, space="hidden"
-    )
+    wanted = dependence.by_definition(lm.double(), tokens, space="hidden")
     above = np.triu_indices(40, 1)
     large = wanted[above] > 1e-11  # below it the definition's own difference is rounding
     np.testing.assert_allclose(found.values[above][large], wanted[above][large], rtol=2e-3)
