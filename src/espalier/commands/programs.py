@@ -35,7 +35,7 @@ def programs_command() -> None:
 def run_command(
     target: Target,
     *tokens: Annotated[str, Parameter(help="The input, as one word or many.")],
-    engine: Literal["interpreter", "compiled"] = "interpreter",
+    engine: Literal["interpreter", "compiled"] | None = None,
     max_layers: Layers = None,
     max_tokens: int | None = None,
     stop: str | None = None,
@@ -45,7 +45,8 @@ def run_command(
     Parameters
     ----------
     engine
-        Run on symbols, or through compiled Transformer weights.
+        Run on symbols, or through compiled Transformer weights; by default a .safetensors file is
+        run by its weights, and anything else on symbols.
     max_tokens
         Take the input as a prompt, and let a causal program write at most so many tokens.
     stop
@@ -54,6 +55,8 @@ def run_command(
     from espalier.programs import ask
 
     entry = with_writing(load_target(target), max_tokens, stop)
+    is_file = target.endswith(".safetensors")
+    engine = engine or ("compiled" if is_file else "interpreter")
     model = _model(target, entry) if engine == "compiled" else None
     answer = ask(entry, [" ".join(tokens)], model=model, max_layers=max_layers)[0]
     value, layers = answer.value, " ".join(map(str, answer.layers))
@@ -64,9 +67,17 @@ def run_command(
             "answer": " ".join(map(str, value)) if isinstance(value, list) else str(value),
             ("written" if entry.writing else "outputs"): _outputs(entry, answer),
             "layers": layers,
-            "engine": engine,
+            "engine": _engine(target if is_file else "", model),
         }
     )
+
+
+def _engine(file: str, model: CompiledModel | None) -> str:
+    """What computed an answer, and whether it still is what the program compiled to."""
+    if model is None:
+        return "interpreter" + (f" (the program in {file}, not its weights)" if file else "")
+    edited = "" if model.is_as_compiled else ", edited since compiled"
+    return f"the weights in {file}{edited}" if file else "compiled"
 
 
 def _outputs(entry: Entry, answer: Answer) -> str:

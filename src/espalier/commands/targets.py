@@ -78,14 +78,14 @@ def _fault(error: Exception, path: Path) -> str:
 
 
 def entry_of(program: Program, name: str) -> Entry:
-    """A bare program as an entry: tokens are its input, outputs its answer."""
-    from espalier.zoo import Entry
+    """A program as an entry: it is written to as it says, or else by tokens, and answers so."""
+    from espalier.zoo import Entry, Writing
 
     def sample(source: random.Random, size: int) -> list[int]:
         longest = min(size, program.position_range or size)
         return [source.randrange(program.input_range) for _ in range(longest)]
 
-    return Entry(
+    bare = Entry(
         program=program,
         encode=lambda tokens: list(program.tokens(_words(program, tokens))),
         decode=lambda outputs: list(outputs),
@@ -93,6 +93,17 @@ def entry_of(program: Program, name: str) -> Entry:
         expected=None,
         name=name,
         summary="a program of your own",
+    )
+    text = program.text
+    if text is None:
+        return bare
+    return replace(
+        bare,
+        # What is no text of the program's may be its tokens, as `sample` draws them.
+        encode=lambda given: text.encode(given) if isinstance(given, str) else bare.encode(given),
+        decode=text.decode,
+        max_layers=text.max_layers,
+        writing=Writing(text.stop, len) if text.writes else None,
     )
 
 

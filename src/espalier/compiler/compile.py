@@ -1,4 +1,4 @@
-"""The compiler: a program in, weights out, one pass a file."""
+"""The compiler: a program in, a model out."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import replace
 import torch
 
 from espalier.compiler.basis import Realism
-from espalier.compiler.embeddings import embed_positions, embed_tokens
 from espalier.compiler.expansion import AVERAGED
-from espalier.compiler.feedforward import tabulate
-from espalier.compiler.heads import default_sharpness, project
-from espalier.compiler.layout import Layout, averages, lay_out
+from espalier.compiler.heads import default_sharpness
+from espalier.compiler.layout import Layout, lay_out
 from espalier.compiler.model import CompiledModel
-from espalier.compiler.numbers import check_numbers, number_limit
+from espalier.compiler.numbers import check_numbers
 from espalier.compiler.realism import add_distractors, choose_basis, mix
+from espalier.compiler.weights import weights_of
 from espalier.errors import CompileError
-from espalier.language import Numerical, Program
-from espalier.nets.compiled import HaltWeights, Sparse, Weights
+from espalier.language import Program
+from espalier.nets.compiled import Weights
 
 
 def compile_program(
@@ -52,25 +51,8 @@ def compile_program(
     check_numbers(program, dtype)
     layout = lay_out(program, dtype, realism)
     scale = default_sharpness(dtype) if sharpness is None else float(sharpness)
-    weights = _clean(layout, scale, dtype)
+    weights = weights_of(layout, scale, dtype)
     return CompiledModel(layout, weights) if realism is None else _realistic(layout, weights)
-
-
-def _clean(layout: Layout, sharpness: float, dtype: torch.dtype) -> Weights:
-    """The weights of a stream that holds each meaning in a dimension of its own."""
-    program = layout.program
-    longest, why = min(_limits(layout, dtype), default=(None, ""))
-    return Weights(
-        token_embedding=embed_tokens(layout, dtype),
-        position_embedding=embed_positions(layout, dtype),
-        heads=tuple(project(layout, name, sharpness, dtype) for name in program.heads),
-        feedforward=tabulate(layout, dtype),
-        unembedding=_unembed(layout, dtype),
-        halt=_halt(layout),
-        longest=longest,
-        why=why,
-        causal=program.causal,
-    )
 
 
 def _realistic(layout: Layout, clean: Weights) -> CompiledModel:
@@ -98,28 +80,3 @@ def _with_sharpness(realism: object, sharpness: float | None) -> Realism:
 def _is_usable(sharpness: object, dtype: torch.dtype) -> bool:
     limit = torch.finfo(dtype).max / 4
     return isinstance(sharpness, int | float) and 0 < sharpness < limit
-
-
-def _unembed(layout: Layout, dtype: torch.dtype) -> Sparse:
-    """Select the dimensions of the output variable."""
-    dimensions = layout.dimensions(layout.program.output_name)
-    entries = [(row, dimension, 1.0) for row, dimension in enumerate(dimensions)]
-    return Sparse.of((len(dimensions), layout.width), entries, dtype)
-
-
-def _halt(layout: Layout) -> HaltWeights | None:
-    halt = layout.program.halt
-    return None if halt is None else HaltWeights(layout.dimension(halt.variable, halt.value))
-
-
-def _limits(layout: Layout, dtype: torch.dtype) -> list[tuple[int, str]]:
-    """How long a sequence may be for each head that averages, and why not longer."""
-    program, found = layout.program, []
-    most = layout.positions or AVERAGED[dtype] // 2
-    for name, head in program.heads.items():
-        if isinstance(program.specs[name], Numerical):
-            found += number_limit(program, name, layout.formats)
-        elif averages(program, head):
-            why = f"head {name!r} cannot tell an average of {most + 1} that agree from others"
-            found.append((most, why))
-    return found

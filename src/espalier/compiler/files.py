@@ -47,6 +47,11 @@ class Stored:
 
 def write_compiled(stored: Stored, path: str | os.PathLike[str]) -> None:
     """Write a model as it is to `path`, whole or not at all."""
+    if Path(path).suffix != ".safetensors":
+        raise FileError(
+            f"cannot write {path}: a compiled program is a safetensors file, and is loaded by that "
+            f"name; call it {Path(path).with_suffix('.safetensors')}"
+        )
     program = stored.layout.program
     clash = find_conflict(program.rules)
     if clash is not None:

@@ -145,10 +145,15 @@ class Layout(Described):
 
 
 def lay_out(
-    program: Program, dtype: torch.dtype = torch.float32, realism: Realism | None = None
+    program: Program,
+    dtype: torch.dtype = torch.float32,
+    realism: Realism | None = None,
+    *,
+    formats: dict[str, Format] | None = None,
 ) -> Layout:
     """Give every variable its place, in the order in which the program names them."""
-    formats = number_formats(program, dtype, None if realism is None else realism.positions)
+    if formats is None:
+        formats = number_formats(program, dtype, None if realism is None else realism.positions)
     starts, flags, width = {}, {}, 0
     for name, spec in program.specs.items():
         starts[name] = width

@@ -15,6 +15,7 @@ from espalier.compiler.feedforward import unit_labels
 from espalier.compiler.files import Stored, read_compiled, write_compiled
 from espalier.compiler.layout import Layout
 from espalier.compiler.open_runs import run_with_plan
+from espalier.compiler.plain import unroll
 from espalier.errors import CompileError, ProgramError
 from espalier.interventions import Intervention, Interventions, make_plan
 from espalier.language import (
@@ -26,6 +27,7 @@ from espalier.language import (
     check_layers,
     chunks,
 )
+from espalier.nets import PlainTransformer
 from espalier.nets.compiled import (
     MLP,
     CompiledEncoder,
@@ -120,6 +122,19 @@ class CompiledModel(nn.Module):
             raise ProgramError(f"layers is {layers!r}; a whole number from 0 on is expected")
         return FixedDepth(self.encoder, layers)
 
+    def unroll(self, layers: int, positions: int | None = None) -> PlainTransformer:
+        """The run with `max_layers=layers` as a textbook Transformer for up to `positions` tokens.
+
+        By default as many as `position_range`, or 64 where that is not given.
+        """
+        return unroll(
+            self.layout,
+            self.weights,
+            layers=layers,
+            positions=positions,
+            exact=self.is_as_compiled,
+        )
+
     def fast_encoder(self) -> UniversalEncoder | None:
         """What `run` uses; None where modules have hooks or were replaced and must be called."""
         numbers = self.encoder.numbers()
@@ -174,6 +189,23 @@ class CompiledModel(nn.Module):
             for numbers in chunks(sequences):
                 runs |= self._run(sequences, numbers, layers)
         return Runs(runs[number] for number in range(len(sequences)))
+
+    def run_text(self, text: str, *, max_layers: int | None = None) -> str:
+        """The answer to a text, by the weights, as the program's `text` says to read and write."""
+        form = self.program.text
+        if form is None:
+            raise ProgramError(
+                "the program does not say how its input is written; give it text=TextFormat(...), "
+                "or use run with tokens"
+            )
+        layers = form.max_layers if max_layers is None else max_layers
+        tokens = form.encode(text)
+        if not form.writes:
+            return form.decode(self.run(tokens, max_layers=layers).outputs)
+        written: list[int] = []
+        while len(written) < len(tokens) and form.stop not in written[-1:]:
+            written.append(self.run([*tokens, *written], max_layers=layers).outputs[-1])
+        return form.decode(written)
 
     @torch.inference_mode()
     def _run(

@@ -107,6 +107,11 @@ def number_limit(program: Program, name: str, formats: dict[str, Format]) -> lis
     ]
 
 
+def mean_edges(program: Program, name: str, factor: Fraction, reach: int) -> tuple[Edge, ...]:
+    """Around each boundary of a numerical head, its nearest means over up to `reach` positions."""
+    return _means(program, name, factor).edges(reach)
+
+
 def check_numbers(program: Program, dtype: torch.dtype) -> None:
     """Refuse numbers that `dtype` cannot hold."""
     if dtype == torch.bfloat16:
@@ -211,10 +216,13 @@ class _Means:
             found.append((Fraction(low), Fraction(high)))
         return tuple(found)
 
+    def edges(self, reach: int) -> tuple[Edge, ...]:
+        """For each boundary the highest mean at or below it and the lowest above."""
+        return tuple(self._neighbours(middle, reach) for middle in self._midpoints)
+
     def closest(self, reach: int) -> Edge:
         """The two means on different sides of a boundary that are nearest to each other."""
-        pairs = (self._neighbours(middle, reach) for middle in self._midpoints)
-        return min(pairs, key=lambda pair: pair[1] - pair[0])
+        return min(self.edges(reach), key=lambda pair: pair[1] - pair[0])
 
     def in_parts(self, parts: Parts, reach: int, gap: float) -> Format:
         """Means rounded up to so fine a unit that a multiple of it lies on every boundary.

@@ -14,6 +14,7 @@ from espalier.language.program import Program, check_batch, check_layers, progra
 from espalier.language.records import from_record, program_hash, to_record
 from espalier.language.rules import Atom, Rule, RuleSet
 from espalier.language.runs import Run, Runs
+from espalier.language.text import TextFormat
 from espalier.language.validation import ByInput, ByPosition, Constant, Initial, check_range
 from espalier.language.variables import (
     Categorical,
@@ -55,6 +56,7 @@ __all__ = [
     "Run",
     "Runs",
     "SetValued",
+    "TextFormat",
     "Value",
     "Variable",
     "Written",

@@ -20,6 +20,7 @@ from espalier.language.lazy import LazyRules, resets
 from espalier.language.merging import merge_rules
 from espalier.language.numbers import held_numbers
 from espalier.language.rules import Rule, RuleSet, as_rules
+from espalier.language.text import TextFormat, check_text
 from espalier.language.validation import (
     Initial,
     check_causal,
@@ -64,6 +65,7 @@ class Program(Result):
     halt: Halt | None = None
     vocabulary: tuple[str, ...] | None = None
     causal: bool = False  # a position sees itself and what is to its left, as in a decoder (A.3)
+    text: TextFormat | None = None  # how people write to it and read its answer
 
     @cached_property
     def specs(self) -> dict[str, Variable]:
@@ -181,6 +183,7 @@ def program_spec(
     halt_spec: Halt | None = None,
     vocabulary: Sequence[str] | None = None,
     causal: bool = False,
+    text: TextFormat | None = None,
     max_paths: int = 1_000_000,
 ) -> Program:
     """A checked program, from its MLP function or from its rules.
@@ -188,7 +191,8 @@ def program_spec(
     `rules` is a list of `Rule` or a `RuleBuilder`; the resets of head outputs are added. An
     `ffn_fn` is explored along at most `max_paths` paths; with `rules="lazy"` only when its rules
     are needed, which `interpret` does without. `vocabulary` names the tokens. In a
-    `causal` program a position sees only its left, and `generate` can write with it.
+    `causal` program a position sees only its left, and `generate` can write with it. With `text` a
+    compiled model answers a text by `run_text`, also when read from a file.
 
     >>> from espalier.language import var
     >>> def step(z):
@@ -211,6 +215,7 @@ def program_spec(
     ranges = (input_range, position_range)
     initial = {name: initial_values(name, spec, *ranges) for name, spec in variables.items()}
     written = _rules(ffn_fn, rules, specs, frozenset(heads), max_paths)
+    output = specs[output_name]
     return Program(
         variables={name: without_functions(spec) for name, spec in variables.items()},
         heads=dict(heads),
@@ -222,6 +227,7 @@ def program_spec(
         halt=halt_spec,
         vocabulary=check_vocabulary(vocabulary, input_range),
         causal=check_causal(causal, heads),
+        text=check_text(text, tokens=input_range, outputs=len(output.values)),
     )
 
 

@@ -11,6 +11,7 @@ from espalier.errors import ProgramError
 from espalier.language.heads import Halt, Head
 from espalier.language.program import Program
 from espalier.language.rules import Atom, Rule, RuleSet
+from espalier.language.text import TextFormat, check_text
 from espalier.language.validation import (
     ByInput,
     ByPosition,
@@ -40,7 +41,9 @@ def to_record(program: Program) -> Record:
     """Everything a program is, as JSON can hold it."""
     names = list(program.specs)
     halt = program.halt
-    return {
+    # Left out where there is none, so that older programs keep their record.
+    text = {} if program.text is None else {"text": program.text.to_record()}
+    return text | {
         "variables": {name: _spec(spec) for name, spec in program.variables.items()},
         "heads": {name: _head(head) for name, head in program.heads.items()},
         "initial": {name: _initial(initial) for name, initial in program.initial.items()},
@@ -55,8 +58,9 @@ def to_record(program: Program) -> Record:
 
 
 def program_hash(program: Program) -> str:
-    """A hash of all that a program is."""
-    record = json.dumps(to_record(program), sort_keys=True)
+    """A hash of all that a program does; how people write to it does not count."""
+    bare = {name: part for name, part in to_record(program).items() if name != "text"}
+    record = json.dumps(bare, sort_keys=True)
     return hashlib.sha256(record.encode()).hexdigest()
 
 
@@ -95,9 +99,16 @@ def _read(record: Mapping[str, Any]) -> Program:
         vocabulary=check_vocabulary(record["vocabulary"], tokens),
         # Records older than causal programs do not mention it.
         causal=check_causal(record.get("causal", False), heads),
+        text=_read_text(record, tokens, len(variables[record["output_name"]].values)),
     )
     names = list(program.specs)
     return program.with_rules([_read_rule(rule, names) for rule in record["rules"]])
+
+
+def _read_text(record: Mapping[str, Any], tokens: int, outputs: int) -> TextFormat | None:
+    found = record.get("text")
+    text = None if found is None else TextFormat.from_record(found)
+    return check_text(text, tokens=tokens, outputs=outputs)
 
 
 def _check_length(name: str, initial: Initial, tokens: int, positions: int | None) -> None:

@@ -1,12 +1,13 @@
 """Torch modules that know nothing of programs, one sub-room an architecture.
 
-`compiled` is the Transformer that programs become, `transformer` the stacked Transformers that are
-trained, `lstm` the language models. What they share is here: random numbers, fused functions,
-and files with a checksum.
+`compiled` is the Transformer that programs become, `plain` a textbook one, `transformer` the
+stacked Transformers that are trained, `lstm` the language models. What they share is here: random
+numbers, fused functions, and files with a checksum.
 """
 
 from espalier.nets.fusion import fused
 from espalier.nets.noise import Dice, Noise
+from espalier.nets.plain import PlainBlock, PlainConfig, PlainTransformer
 from espalier.nets.tensor_files import (
     CHECKSUMS,
     check_checksums,
@@ -20,6 +21,9 @@ __all__ = [
     "CHECKSUMS",
     "Dice",
     "Noise",
+    "PlainBlock",
+    "PlainConfig",
+    "PlainTransformer",
     "check_checksums",
     "check_finite",
     "fused",

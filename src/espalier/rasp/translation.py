@@ -24,6 +24,7 @@ from espalier.language import (
     Atom,
     Head,
     Rule,
+    TextFormat,
     Value,
     Variable,
     check_range,
@@ -68,6 +69,22 @@ def translate(
     return _Translator(expression, words, longest, causal).translated()
 
 
+def _text(words: tuple[Any, ...], values: tuple[Any, ...]) -> TextFormat | None:
+    """How inputs and outputs are written, if that tells all words apart."""
+    symbols = tuple(map(str, words))
+    if len({*symbols}) < len(symbols) or any(set(s) & set(" ,[]") or not s for s in symbols):
+        return None
+    return TextFormat(
+        symbols=symbols,
+        answers=("", *map(str, values)),
+        unit="either",
+        before=(len(words),),
+        skip=1,
+        join=" ",
+        errors={0: "no value: an aggregate selected nothing, or positions with different values"},
+    )
+
+
 class _Translator:
     def __init__(
         self, expression: Expression, words: tuple[Any, ...], longest: int, causal: bool
@@ -99,6 +116,7 @@ class _Translator:
             halt_spec=halt_spec("step", self.layers),
             vocabulary=words if len(set(words)) == len(words) else None,
             causal=self.causal,
+            text=_text(self.words, self.facts[self.expression].values),
         )
         values = self.facts[self.expression].values
         return Translation(program, self.layers, self.words, values, self.longest)

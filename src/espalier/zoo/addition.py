@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from espalier.language import (
     RuleBuilder,
+    TextFormat,
     Variable,
     halt_spec,
     numerical_var,
@@ -23,7 +24,7 @@ from espalier.language import (
     var,
 )
 from espalier.zoo.entry import Entry
-from espalier.zoo.numbers import add, read_numbers, sample_sum, write_number
+from espalier.zoo.numbers import DIGITS, add, read_numbers, sample_sum, write_number
 
 START, PLUS, END = 10, 11, 12
 PAD = 10
@@ -63,6 +64,15 @@ def addition() -> Entry:
         input_range=13,
         halt_spec=halt_spec("done"),
         vocabulary=[*map(str, range(10)), "START", "+", "END"],
+        text=TextFormat(
+            symbols=(*DIGITS, "", "+"),
+            answers=(*DIGITS, None),
+            before=(START,),
+            after=(END,),
+            pattern=r"\d+\+\d+",
+            example="34+56",
+            strip="0",
+        ),
     )
     return Entry(
         program=program,

@@ -28,9 +28,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from espalier.language import RuleBuilder, halt_spec, program_spec, v_relative, var
+from espalier.language import RuleBuilder, TextFormat, halt_spec, program_spec, v_relative, var
 from espalier.zoo.entry import Entry, Writing
-from espalier.zoo.numbers import add, read_numbers, sample_sum, write_number
+from espalier.zoo.numbers import DIGITS, add, read_numbers, sample_sum, write_number
 
 # Tokens after the ten digits. Digits and END are what the program writes.
 END, PLUS, EQUALS, START = 10, 11, 12, 13
@@ -70,6 +70,18 @@ def addition_scratchpad() -> Entry:
         input_range=14,
         halt_spec=halt_spec("done"),
         vocabulary=[*"0123456789", "END", "+", "=", "START"],
+        text=TextFormat(
+            symbols=(*DIGITS, "", "+"),
+            answers=(*DIGITS, None),
+            before=(START,),
+            after=(EQUALS,),
+            pattern=r"\d+\+\d+",
+            example="34+56",
+            backwards=True,
+            strip="0",
+            writes=True,
+            stop=END,
+        ),
         causal=True,
     )
     return Entry(

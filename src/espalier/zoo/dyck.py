@@ -14,6 +14,7 @@ from espalier.errors import ProgramError
 from espalier.language import (
     Head,
     RuleBuilder,
+    TextFormat,
     Variable,
     as_items,
     check_range,
@@ -55,6 +56,14 @@ def dyck(kinds: int = 2, depth: int = 8) -> Entry:
         input_range=start + 1,
         halt_spec=halt_spec("done"),
         vocabulary=[*opening, *closing, "START"],
+        text=TextFormat(
+            symbols=(*opening, *closing),
+            answers=("False", "True"),
+            before=(start,),
+            example="([])",
+            least=0,
+            choose="last",
+        ),
     )
     return Entry(
         program=program,

@@ -39,6 +39,7 @@ def induction(letters: int = 8, longest: int = 16) -> Entry:
     return sequence_entry(
         translate(after, vocabulary=alphabet(letters), longest=longest),
         answer="".join,
+        join="",
         expected=lambda word: "".join(_after(word, place) for place in range(len(word))),
     )
 

@@ -14,6 +14,7 @@ from espalier.errors import ProgramError
 from espalier.language import (
     Program,
     RuleBuilder,
+    TextFormat,
     Variable,
     check_range,
     halt_spec,
@@ -65,6 +66,14 @@ def _program(modulus: int, symbols: list[str]) -> Program:
         input_range=len(symbols),
         halt_spec=halt_spec("state", DONE),
         vocabulary=symbols,
+        text=TextFormat(
+            symbols=tuple(symbols[:-1]),
+            answers=tuple(map(str, range(modulus))),
+            before=(len(symbols) - 1,),
+            pattern=f"[0-{modulus - 1}]([-+*][0-{modulus - 1}])*",
+            example="3+4*2",
+            choose="last",
+        ),
     )
 
 

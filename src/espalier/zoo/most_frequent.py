@@ -33,5 +33,6 @@ def most_frequent(letters: int = 26, longest: int = 32) -> Entry:
     return sequence_entry(
         translate(answer, vocabulary=alphabet(letters), longest=longest),
         answer=lambda found: found[0],
+        choose="first",
         expected=lambda word: min(word, key=lambda letter: (-word.count(letter), letter)),
     )

@@ -13,6 +13,7 @@ from typing import Any
 from espalier.errors import ProgramError
 from espalier.language import (
     Program,
+    TextFormat,
     as_items,
     check_range,
     halt_spec,
@@ -53,6 +54,7 @@ def sequential_absolute(positions: int = 256) -> Entry:
         input_range=2,
         position_range=positions,
         halt_spec=halt_spec("done", halt_value=1),
+        text=_text(()),
     )
     return _entry(program, prefix=[])
 
@@ -79,6 +81,7 @@ def sequential_relative() -> Entry:
         input_range=3,
         halt_spec=halt_spec("done", halt_value=1),
         vocabulary=["0", "1", "START"],
+        text=_text((START,)),
     )
     return _entry(program, prefix=[START])
 
@@ -110,6 +113,7 @@ def sum_modulo(buckets: int = 256) -> Entry:
         output_name="parity",
         input_range=3,
         vocabulary=["0", "1", "START"],
+        text=replace(_text((START,)), most={"1": buckets - 1}, max_layers=1),
     )
     entry = _entry(program, prefix=[START])
     return replace(
@@ -134,6 +138,17 @@ def _counted(bits: str | Iterable[int], buckets: int) -> list[int]:
 
 def _with_at_most(ones: int, bits: str) -> str:
     return bits.replace("1", "0", max(0, bits.count("1") - ones))
+
+
+def _text(before: tuple[int, ...]) -> TextFormat:
+    return TextFormat(
+        ("0", "1"),
+        ("0", "1"),
+        before=before,
+        example="101",
+        least=0 if before else 1,
+        choose="last",
+    )
 
 
 def _entry(program: Program, *, prefix: list[int]) -> Entry:

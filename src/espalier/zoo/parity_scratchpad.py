@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, MutableMapping
 from typing import Any
 
-from espalier.language import halt_spec, program_spec, qkv, v_relative, var
+from espalier.language import TextFormat, halt_spec, program_spec, qkv, v_relative, var
 from espalier.zoo.entry import Entry, Writing
 from espalier.zoo.parity import read_bits
 
@@ -55,6 +55,17 @@ def parity_scratchpad() -> Entry:
         input_range=5,
         halt_spec=halt_spec("done"),
         vocabulary=["0", "1", "END", "=", "START"],
+        text=TextFormat(
+            symbols=("0", "1"),
+            answers=("0", "1", None),
+            before=(START,),
+            after=(EQUALS,),
+            example="101",
+            least=0,
+            choose="last",
+            writes=True,
+            stop=END,
+        ),
         causal=True,
     )
     return Entry(

@@ -16,5 +16,6 @@ def reverse(letters: int = 26, longest: int = 32) -> Entry:
     return sequence_entry(
         translate(backwards, vocabulary=alphabet(letters), longest=longest),
         answer="".join,
+        join="",
         expected=lambda word: "".join(reversed(word)),
     )

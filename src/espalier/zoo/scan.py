@@ -28,7 +28,16 @@ from typing import Any
 
 from espalier.data import scan as task
 from espalier.errors import ProgramError
-from espalier.language import Program, check_range, halt_spec, program_spec, qkv, v_relative, var
+from espalier.language import (
+    Program,
+    TextFormat,
+    check_range,
+    halt_spec,
+    program_spec,
+    qkv,
+    v_relative,
+    var,
+)
 from espalier.zoo.entry import Entry
 from espalier.zoo.scan_tree import HALVES, MOST_VISITS, NODES, ROOTS, STEPS, VERBS, Move
 
@@ -43,11 +52,15 @@ PARSE, DECODE, DONE = range(3)
 FOLLOWERS = tuple(word for word in task.WORDS if word not in VERBS)
 
 
-def scan(outputs: int = 48) -> Entry:
+# The most actions that a command asks for.
+LONGEST = 48
+
+
+def scan(outputs: int = LONGEST) -> Entry:
     """Room for `outputs` actions; the longest answer of the data set has 48."""
     outputs = check_range("outputs", outputs)
     return Entry(
-        program=_program(),
+        program=_program(_text(outputs)),
         encode=lambda command: _encode(command, outputs),
         decode=_decode,
         sample=lambda source, size: task.sample_command(source, size),
@@ -55,7 +68,28 @@ def scan(outputs: int = 48) -> Entry:
     )
 
 
-def _program() -> Program:
+def _text(outputs: int) -> TextFormat | None:
+    """How commands are written; None where the room is too little for some of them."""
+    if outputs < LONGEST:
+        return None
+    where = "(opposite |around )?(left|right)"
+    clause = f"(({'|'.join(task.VERBS)})( {where})?|turn {where})( twice| thrice)?"
+    return TextFormat(
+        symbols=("", *task.WORDS),
+        answers=(None, *task.ACTIONS),
+        unit="words",
+        before=(TOKENS.index("START"),),
+        after=(TOKENS.index("STOP"),),
+        fill=TOKENS.index("MEMORY"),
+        fill_to=outputs,
+        end=(TOKENS.index("END"),) * 2,
+        pattern=f"{clause}( (and|after) {clause})?",
+        example="jump twice",
+        join=" ",
+    )
+
+
+def _program(text: TextFormat | None) -> Program:
     def at_start(token: int) -> bool:
         return token == TOKENS.index("START")
 
@@ -103,6 +137,7 @@ def _program() -> Program:
         input_range=len(TOKENS),
         halt_spec=halt_spec("phase", halt_value=DONE),
         vocabulary=TOKENS,
+        text=text,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from string import ascii_lowercase
 from typing import Any
 
@@ -20,8 +21,12 @@ def sequence_entry(
     *,
     answer: Callable[[Symbols], Any],
     expected: Callable[[Symbols], Any],
+    **text: Any,
 ) -> Entry:
-    """The entry of a translated expression; `expected` sees the symbols of an input."""
+    """The entry of a translated expression; `expected` sees the symbols of an input.
+
+    `text` is how the answer is written, where it differs from its values with spaces between.
+    """
 
     def checked(given: str | Iterable[object]) -> Symbols:
         found = symbols(given)
@@ -37,8 +42,11 @@ def sequence_entry(
         some = source.sample(words, source.randint(1, len(words)))
         return source.choices(some, k=min(size, translation.longest))
 
+    program = translation.program
+    assert program.text is not None
+    program = replace(program, text=replace(program.text, **text))
     return Entry(
-        program=translation.program,
+        program=program,
         encode=lambda given: translation.encode(symbols(given)),
         decode=lambda outputs: answer(translation.decode(outputs)),
         sample=sample,

@@ -19,6 +19,7 @@ from __future__ import annotations
 from espalier.language import (
     Head,
     RuleBuilder,
+    TextFormat,
     Variable,
     halt_spec,
     program_spec,
@@ -63,6 +64,17 @@ def subleq(
         position_range=size.memory + BEHIND,
         halt_spec=halt_spec("phase", DONE),
         vocabulary=names,
+        text=TextFormat(
+            symbols=tuple(names[:-1]),
+            answers=(*names[:-1], None, None),
+            unit="words",
+            fill=size.values,
+            fill_to=size.memory + BEHIND,
+            longest=size.memory,
+            example="3 4 -1",
+            join=" ",
+            errors={size.overflown: "a cell left the range of the machine"},
+        ),
     )
     return Entry(
         program=program,

@@ -1,0 +1,108 @@
+"""Attention: each head's own match, one dimension for beginning and padding, one a position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from espalier.compiler.heads import default_sharpness
+from espalier.compiler.plain.places import Places
+from espalier.nets.compiled import HeadWeights, RelativeBias
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Dense weights, heads x size of a head x width of the stream; `output` too."""
+
+    query: Tensor
+    query_bias: Tensor
+    key: Tensor
+    key_bias: Tensor
+    value: Tensor
+    output: Tensor
+
+
+def attend(places: Places, *, first: bool) -> Attention:
+    """All heads of a layer; the first layer of a run does not ask whether it has halted."""
+    found = silence(places)
+    below = _far_below(places)
+    for place, head in enumerate(places.weights.heads):
+        _write_head(places, found, place, head, below)
+    if places.done is not None and not first:
+        _write_halting(places, found, len(places.weights.heads), below)
+    return found
+
+
+def silence(places: Places) -> Attention:
+    """Heads that look everywhere and carry nothing."""
+    heads = places.weights.heads
+    sizes = [1]
+    for head in heads:
+        offsets = 0 if head.relative_bias is None else places.positions
+        sizes += [head.query.shape[0] + 1 + offsets, head.value.shape[0]]
+    shape = max(1, len(heads) + (places.done is not None)), max(sizes)
+    zeros, dtype = torch.zeros, places.dtype
+    query, key, value, output = (zeros(*shape, places.width, dtype=dtype) for _ in range(4))
+    query_bias, key_bias = (zeros(shape, dtype=dtype) for _ in range(2))
+    return Attention(query, query_bias, key, key_bias, value, output)
+
+
+def _far_below(places: Places) -> float:
+    """A power of two, and its weight is 0 beside any logit of the model."""
+    largest = 0.0
+    for head in places.weights.heads:
+        logit = places.spread(head.query, range(places.layout.width)).abs().amax(0)
+        answer = places.spread(head.key, range(places.layout.width)).abs().amax(0)
+        largest = max(largest, float(logit.max() * answer.max()), abs(head.sink))
+    enough = 2 * default_sharpness(places.dtype)
+    while enough < 4 * largest:
+        enough *= 2
+    return enough
+
+
+def _write_head(
+    places: Places, found: Attention, place: int, head: HeadWeights, below: float
+) -> None:
+    own, matches = range(places.layout.width), head.query.shape[0]
+    found.query[place, :matches] = places.spread(head.query, own)
+    found.key[place, :matches] = places.spread(head.key, own)
+    found.query_bias[place, matches] = 1
+    found.key[place, matches, places.bos] = head.sink
+    found.key[place, matches, places.pad] = -below
+    if head.relative_bias is not None:
+        after = matches + 1
+        allowed = _offsets(head.relative_bias, places.positions, below)
+        dimensions = slice(places.position.start, places.position.stop)
+        found.query[place, after : after + places.positions, dimensions] = allowed.T
+        found.key[place, after : after + places.positions, dimensions] = torch.eye(
+            places.positions, dtype=places.dtype
+        )
+    carried = head.value.shape[0]
+    found.value[place, :carried] = places.spread(head.value, own)
+    output = head.output.dense().to(places.dtype)
+    found.output[place, :carried, : places.layout.width] = output.T
+
+
+def _offsets(bias: RelativeBias, positions: int, below: float) -> Tensor:
+    """What is added to the logit of key j for query i."""
+    here = torch.arange(positions)
+    place = here[None, :] - here[:, None] - bias.first
+    inside = (place >= 0) & (place < len(bias.table))
+    table = torch.where(bias.table.isfinite(), bias.table, -below)
+    return torch.where(inside, table[place.clamp(0, len(table) - 1)], -below)
+
+
+def _write_halting(places: Places, found: Attention, place: int, below: float) -> None:
+    """Any position that has not halted wins over the beginning, which carries the 1 of `done`."""
+    halt, match = places.weights.halt, default_sharpness(places.dtype)
+    assert halt is not None
+    assert places.done is not None
+    found.query_bias[place, 0] = 1
+    found.key_bias[place, 0] = match
+    found.key[place, 0, halt.dimension] = -match
+    found.key[place, 0, places.bos] = -match / 2
+    found.key[place, 0, places.pad] = -match - below
+    found.value[place, 0, places.bos] = 1
+    found.output[place, 0, places.done] = 1
