@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.errors import EspalierError, FileError, ProgramError, nearest
 
 if TYPE_CHECKING:
-    from espalier.language import Program
+    from espalier.language import Program, TextFormat
     from espalier.zoo import Entry
 
 
@@ -97,14 +97,25 @@ def entry_of(program: Program, name: str) -> Entry:
     text = program.text
     if text is None:
         return bare
+
+    def encode(given: str | list[int]) -> list[int]:
+        # Tokens are as good: numbers that `sample` drew, or names of which one is no symbol.
+        if not isinstance(given, str) or _are_tokens(program, text, given.split()):
+            return bare.encode(given)
+        return text.encode(given)
+
     return replace(
         bare,
-        # What is no text of the program's may be its tokens, as `sample` draws them.
-        encode=lambda given: text.encode(given) if isinstance(given, str) else bare.encode(given),
+        encode=encode,
         decode=text.decode,
         max_layers=text.max_layers,
         writing=Writing(text.stop, len) if text.writes else None,
     )
+
+
+def _are_tokens(program: Program, text: TextFormat, words: list[str]) -> bool:
+    names = set(program.vocabulary or ())
+    return names.issuperset(words) and not set(text.symbols).issuperset(words)
 
 
 def with_writing(entry: Entry, max_tokens: int | None, stop: str | None) -> Entry:
