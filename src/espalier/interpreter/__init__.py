@@ -3,6 +3,7 @@
 from espalier.interpreter.batch import NULL, Column, Ints, Mask, State
 from espalier.interpreter.cache import TraceCache
 from espalier.interpreter.decoder import SymbolDecoder
+from espalier.interpreter.explain import Counterexample, Edge, Explanation, Interaction
 from espalier.interpreter.interpret import chunks, interpret, interpret_many
 from espalier.interpreter.interventions import IntervenedMachine
 from espalier.interpreter.machine import Machine, codes_of
@@ -13,6 +14,10 @@ __all__ = [
     "NULL",
     "Assignment",
     "Column",
+    "Counterexample",
+    "Edge",
+    "Explanation",
+    "Interaction",
     "IntervenedMachine",
     "Ints",
     "Machine",

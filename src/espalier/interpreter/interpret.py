@@ -48,9 +48,8 @@ def interpret(
     runs = machine.run(first, max_layers=max_layers, observe=record)
     run = with_idle(machine, runs)[0]
     ending, states = (run.outputs, run.layers, run.halted), tuple(moments)
-    if not isinstance(machine, IntervenedMachine):
-        return Trace(program, checked, *ending, states)
-    return Trace(program, checked, *ending, states, machine.plan.lists[0], run.idle)
+    given = machine.plan.lists[0] if isinstance(machine, IntervenedMachine) else ()
+    return Trace(program, checked, *ending, states, given, run.idle, max_layers)
 
 
 def interpret_many(

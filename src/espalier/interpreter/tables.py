@@ -95,6 +95,14 @@ class RuleTable:
             answer[held[~fires(held, self.owners[found[held]])]] = NO_RULE
         return answer
 
+    def owners_at(self, codes: Mapping[str, Ints]) -> Ints:
+        """For each entry, the number of the rule that holds, or -1."""
+        columns = [codes[name] for name in self.variables]
+        defined = np.logical_and.reduce([column >= 0 for column in columns])
+        index = self._index(tuple(range(len(columns))))
+        found = index.find([np.maximum(column, 0) for column in columns])
+        return np.where(defined & (found >= 0), self.owners[found], -1)
+
     def _mark_undefined(
         self, entries: Ints, columns: list[Ints], nulls: Mapping[str, Mask], answer: Ints
     ) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from espalier.errors import ProgramError, nearest
 from espalier.interpreter.batch import NULL, State
 from espalier.interpreter.cache import TraceCache
+from espalier.interpreter.explain import Explanation, Replay, explain
 from espalier.interventions import Intervention, KnockOut, Sublayer
 from espalier.language import Numerical, Program, Rule, Value, as_integer, show_value
 from espalier.results import Described, Result
@@ -44,6 +46,7 @@ class Trace(Result):
     moments: tuple[Moment, ...]
     interventions: tuple[Intervention, ...] = ()
     idle: tuple[object, ...] = ()  # those that touched nothing
+    max_layers: int | None = None  # where it would have been stopped
 
     @property
     def cache(self) -> TraceCache:
@@ -90,6 +93,26 @@ class Trace(Result):
             if rule.output == variable and not self._knocked_out(number, layer, position)
         )
         return next((rule for rule in rules if rule.holds(buckets)), None)
+
+    def explain(
+        self, position: int, variable: str | None = None, layer: int | None = None
+    ) -> Explanation:
+        """Why a value is what it is: by default the output at `position`, at the end of the run.
+
+        With `layer` it is the value after that layer, or after the last one where a run under an
+        intervention halts before. A head's output is explained as attention left it.
+
+        >>> import espalier as es
+        >>> entry = es.zoo.load("parity-sequential-relative")
+        >>> why = es.interpret(entry.program, entry.encode("101")).explain(position=1)
+        >>> sorted(why.tokens), why.counterexamples[0, "mlp", "parity", 1]
+        ([0, 1], Counterexample(value=0, outcome=0))
+        """
+        return explain(self, self._replay, position, variable=variable, layer=layer)
+
+    @cached_property
+    def _replay(self) -> Replay:
+        return Replay(self)
 
     def _knocked_out(self, rule: int, layer: int, position: int) -> bool:
         return any(

@@ -31,11 +31,14 @@ def load_views(module: str) -> None:
 
 
 def _interpreter() -> None:
-    from espalier.interpreter import Trace
+    from espalier.interpreter import Explanation, Trace
+    from espalier.show.explanations import explanation_tables, explanation_text
     from espalier.show.trace_page import trace_fragment, trace_page
     from espalier.show.trace_text import trace_text
 
     register(Trace, View(trace_text, trace_fragment, trace_page, _drawn_by("draw_trace")))
+    history = _drawn_by("draw_history")
+    register(Explanation, _with(explanation_text, explanation_tables, history, lines=2))
 
 
 def _decomposition() -> None:

@@ -2,6 +2,7 @@
 
 from espalier.show.figures.bands import Facets, draw_bands
 from espalier.show.figures.canvas import Look, svg
+from espalier.show.figures.histories import draw_history
 from espalier.show.figures.learning import draw_learning, draw_training
 from espalier.show.figures.pairs import draw_pairs, draw_parts
 from espalier.show.figures.strata import (
@@ -32,6 +33,7 @@ __all__ = [
     "draw_distances",
     "draw_effects",
     "draw_evaluation",
+    "draw_history",
     "draw_learning",
     "draw_optimum",
     "draw_over_training",

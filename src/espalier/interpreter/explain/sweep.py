@@ -1,0 +1,334 @@
+"""What becomes of the explained value under every single intervention: all of them in one sweep.
+
+Runs that differ by one value from the run that is explained soon fall together, with it or with
+each other, and a state has one future. So the sweep goes through the layers once, keeps a row for
+each state that differs from all others, and remembers which row stands for which intervention. An
+MLP works position by position: only positions that differ from the explained run are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from espalier.interpreter.batch import NULL, Batch, Column, Ints, Mask, State
+from espalier.interpreter.explain.moments import moment_of
+from espalier.interpreter.explain.replay import Masks, Replay
+from espalier.interpreter.machine import Machine
+from espalier.interventions import Node
+from espalier.language import Numerical
+
+Floats = NDArray[np.float64]
+
+# Cells (rows times positions times variables) that a sweep holds; what is over waits for the next.
+CELLS = 1 << 24
+OVER = -1  # the row of an intervention whose run has ended, or has not begun
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Single interventions in order of their moments: what is set where, to which code or real."""
+
+    moments: Ints
+    variables: Ints  # by their place among the replay's names
+    positions: Ints
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.moments)
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which value is asked for: after the target's layer, or at the end where `to_end`.
+
+    A run that has not halted after `limit` layers is stopped there.
+    """
+
+    replay: Replay
+    target: Node
+    to_end: bool
+    limit: int
+
+    @property
+    def before(self) -> Floats:
+        """The value that is explained, as a code or a real."""
+        node = self.target
+        return self.replay.columns[node.variable][moment_of(node), node.position, None].astype(
+            float
+        )
+
+    @property
+    def last(self) -> int:
+        """The last layer that any run goes through."""
+        return self.limit if self.to_end else self.target.layer
+
+
+def other_values(replay: Replay, nodes: Masks) -> Changes:
+    """Every other value in range of every node, in order of their moments."""
+    parts = []
+    for place, name in enumerate(replay.names):
+        moments, positions = np.nonzero(nodes[:, place])
+        now, values = replay.columns[name][moments, positions], _all_values(replay, name)
+        node, which = np.nonzero(~same(now[:, None].astype(np.float64), values))
+        parts.append((moments[node], np.full(len(node), place), positions[node], values[which]))
+    joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    order = np.argsort(joined[0], kind="stable")
+    return Changes(*(array[order] for array in joined))
+
+
+def in_range(replay: Replay, node: Node) -> Floats:
+    """Every other value in range of one node."""
+    values = _all_values(replay, node.variable)
+    now = float(replay.columns[node.variable][moment_of(node), node.position])
+    return values[~same(values, np.asarray(now))]
+
+
+def _all_values(replay: Replay, name: str) -> Floats:
+    """Declared values as codes or reals, and null for heads' outputs."""
+    spec = replay.program.specs[name]
+    is_real = isinstance(spec, Numerical)
+    values = np.asarray(spec.values if is_real else range(len(spec.values)), dtype=np.float64)
+    if name not in replay.program.heads:
+        return values
+    return np.append(values, np.nan if is_real else NULL)
+
+
+def outcomes(question: Question, changes: Changes) -> Floats:
+    """What the explained value becomes under each change by itself, as a code or a real."""
+    found, waiting = np.zeros(len(changes)), np.arange(len(changes))
+    moments = _when_felt(question, changes)
+    while len(waiting):
+        sweep = _Sweep(question, changes, moments, waiting)
+        waiting = sweep.run(found)
+    return found
+
+
+def _when_felt(question: Question, changes: Changes) -> Ints:
+    """Moments of changes: after attention for what heads and halting do not read after an MLP.
+
+    Until then nothing else differs, and after attention only one position's MLP is concerned.
+    """
+    program, names = question.replay.program, question.replay.names
+    read = {name for head in program.heads.values() for name in (head.query, head.key, head.value)}
+    read |= {program.halt.variable} if program.halt is not None else set()
+    unread = np.asarray([name not in read for name in names])[changes.variables]
+    waits = unread & (changes.moments % 2 == 0) & (changes.moments < 2 * question.target.layer - 1)
+    return np.where(waits, changes.moments + 1, changes.moments)
+
+
+class _Sweep:
+    """One pass through the layers. Row 0 is the explained run, until that ends."""
+
+    def __init__(self, question: Question, changes: Changes, moments: Ints, waiting: Ints) -> None:
+        self.question, self.replay, self.changes = question, question.replay, changes
+        self.machine = Machine(self.replay.program, strict=False)
+        self.waiting = waiting[np.argsort(moments[waiting], kind="stable")]
+        self.moments = moments[self.waiting]
+        self.later: list[Ints] = []  # changes that there was no room for
+        self.rows = np.full(len(changes), OVER)
+        names = list(self.replay.program.variables)  # outputs of heads are null between layers
+        self.columns: dict[str, Column] = dict.fromkeys(names, np.zeros(0))  # (rows, positions)
+        self.seen = np.zeros(0)  # what the explained head last reported, by row
+        shape = (len(self.replay.names), self.replay.length)
+        self.factors = np.random.default_rng(0).integers(1 << 62, size=shape)  # for hashing
+
+    def run(self, found: Floats) -> Ints:
+        """Write the outcomes; return the changes that there was no room for."""
+        first, last = int(self.moments[0]) // 2, self.question.last
+        base = {name: self.replay.columns[name][2 * first] for name in self.columns}
+        self.columns = {name: column[None] for name, column in base.items()}
+        self.seen = self._seen_before(2 * first - 1)
+        for layer in range(first, last + 1):
+            before = self.columns
+            if layer > first:
+                self._advance(layer)
+            self._set_after_mlp(2 * layer)
+            over = np.full(len(self.seen), layer == last)
+            if layer > 0:
+                over |= self.machine.halted(self._state(layer))
+            if layer > self.replay.layers:  # nothing is set any more: what stands still stays so
+                over |= np.logical_and.reduce(
+                    [(self.columns[name] == column).all(1) for name, column in before.items()]
+                )
+            self._end(over, found)
+            if self.moments[-1] <= 2 * layer and not (self.rows > OVER).any():
+                break
+            self._merge()
+        return np.concatenate([self.waiting[:0], *self.later])
+
+    def _state(self, layer: int) -> State:
+        """The rows as the machine knows them."""
+        rows, length = len(self.seen), self.replay.length
+        heads = {
+            name: np.repeat(self.replay.columns[name][0, :1], rows * length)  # null
+            for name in self.replay.program.heads
+        }
+        columns = {name: column.reshape(-1) for name, column in self.columns.items()}
+        return State(Batch.of(np.full(rows, length)), layer, columns | heads)
+
+    def _advance(self, layer: int) -> None:
+        """Take all rows through a layer; set what is set between attention and MLP."""
+        state = self._state(layer - 1)
+        attended = self.machine.attend(state)
+        resting = self._resting(state)
+        has_base, shape = layer <= self.replay.layers, (-1, self.replay.length)
+        if self._explains_head:
+            head = attended.columns[self.question.target.variable].reshape(shape)
+            self.seen = head[:, self.question.target.position].astype(np.float64)
+        if not has_base:
+            after = self._mlp(attended, resting)
+            self.columns = {name: column.reshape(shape) for name, column in after.items()}
+            return
+        differs = np.logical_or.reduce(
+            [
+                ~same(column.reshape(shape), self.replay.columns[name][2 * layer - 1])
+                for name, column in attended.columns.items()
+            ]
+        ).reshape(-1)
+        after = self._mlp(attended.take(differs), resting[differs])
+        columns = {
+            name: np.tile(self.replay.columns[name][2 * layer], len(self.seen))
+            for name in self.columns
+        }
+        for name, column in columns.items():
+            column[differs] = after[name]
+        self.columns = {name: column.reshape(shape) for name, column in columns.items()}
+        self._set_after_attention(layer)
+
+    def _resting(self, state: State) -> Mask:
+        """Where a causal program's position has halted before the next layer."""
+        halt = self.replay.program.halt
+        if halt is None or not self.replay.program.causal or state.layer < 1:
+            return np.zeros(len(state.batch.example), dtype=bool)
+        return np.asarray(state.columns[halt.variable] == halt.value)
+
+    def _mlp(self, attended: State, resting: Mask) -> dict[str, Column]:
+        """The columns after the MLP; what stands at many entries is computed once."""
+        key = resting.astype(np.int64)
+        for factor, column in zip(self.factors[:, 0], attended.columns.values(), strict=True):
+            key += column.view(np.int64) * factor
+        first, stands = _distinct(key, [resting, *attended.columns.values()])
+        one = np.zeros(len(key), dtype=bool)
+        one[first] = True
+        entries, rests = attended.take(one), resting[one]
+        after = entries.put(~rests, self.machine._update(entries.take(~rests)))
+        return {name: after.columns[name][stands] for name in self.columns}
+
+    def _set_after_attention(self, layer: int) -> None:
+        """Changes after attention: each concerns the MLP of one position."""
+        moment = 2 * layer - 1
+        chosen = self._take(moment, cells=len(self.replay.names))
+        if not len(chosen):
+            return
+        where, held = self.changes.positions[chosen], self.replay.columns
+        columns = {name: column[moment, where] for name, column in held.items()}
+        seen = np.repeat(self._seen_before(moment), len(chosen))
+        for place in np.unique(self.changes.variables[chosen]).tolist():
+            mine, name = self.changes.variables[chosen] == place, self.replay.names[place]
+            columns[name][mine] = self.changes.values[chosen[mine]]
+            if self._explains_head and name == self.question.target.variable:
+                mine &= where == self.question.target.position
+                seen[mine] = self.changes.values[chosen[mine]]
+        batch = replace(Batch.of([0]), example=np.arange(len(where)), position=where)
+        after = self._mlp(State(batch, layer, columns), self.replay.resting[layer][where])
+        differs = ~same(seen, self._seen_before(moment))
+        for name in self.columns:
+            differs |= after[name] != held[name][moment + 1, where]
+        self.rows[chosen[~differs]] = 0
+        self._append(moment + 1, chosen[differs])
+        for name in self.columns:
+            rows = self.rows[chosen[differs]]
+            self.columns[name][rows, where[differs]] = after[name][differs]
+        self.seen[self.rows[chosen[differs]]] = seen[differs]
+
+    def _set_after_mlp(self, moment: int) -> None:
+        chosen = self._take(moment, cells=len(self.columns) * self.replay.length)
+        if not len(chosen):
+            return
+        self._append(moment, chosen)
+        for place in np.unique(self.changes.variables[chosen]).tolist():
+            mine = chosen[self.changes.variables[chosen] == place]
+            column = self.columns[self.replay.names[place]]
+            column[self.rows[mine], self.changes.positions[mine]] = self.changes.values[mine]
+
+    def _take(self, moment: int, *, cells: int) -> Ints:
+        """The changes of a moment that there is room for, `cells` cells each."""
+        low, high = np.searchsorted(self.moments, [moment, moment + 1])
+        most = low + max(1, CELLS // cells)
+        self.later.append(self.waiting[most:high])
+        return self.waiting[low : min(most, high)]
+
+    def _append(self, moment: int, chosen: Ints) -> None:
+        """A row for each of these changes, as the explained run was at a moment."""
+        more = len(chosen)
+        self.rows[chosen] = len(self.seen) + np.arange(more)
+        for name, column in self.columns.items():
+            new = np.broadcast_to(self.replay.columns[name][moment], (more, self.replay.length))
+            self.columns[name] = np.concatenate([column, new])
+        self.seen = np.concatenate([self.seen, np.repeat(self._seen_before(moment), more)])
+
+    def _end(self, over: Mask, found: Floats) -> None:
+        """Write down the outcome of rows that are over, and drop them."""
+        target = self.question.target
+        if self._explains_head:
+            values = self.seen
+        else:
+            values = self.columns[target.variable][:, target.position].astype(np.float64)
+        ending = np.flatnonzero((self.rows > OVER) & over[self.rows])
+        found[ending] = values[self.rows[ending]]
+        self.rows[ending] = OVER
+        self._renumber(np.where(over, OVER, np.cumsum(~over) - 1), ~over)
+
+    def _merge(self) -> None:
+        """Rows that are equal become one: they have one future."""
+        if len(self.seen) < 2:
+            return
+        key = np.zeros(len(self.seen), dtype=np.int64)
+        for factors, column in zip(self.factors, self.columns.values(), strict=False):
+            key += column.view(np.int64) @ factors
+        first, stands = _distinct(key, list(self.columns.values()))
+        kept = np.zeros(len(key), dtype=bool)
+        kept[first] = True
+        self._renumber(stands, kept)
+
+    def _renumber(self, numbers: Ints, kept: Mask) -> None:
+        alive = self.rows > OVER
+        self.rows[alive] = numbers[self.rows[alive]]
+        self.columns = {name: column[kept] for name, column in self.columns.items()}
+        self.seen = self.seen[kept]
+
+    @property
+    def _explains_head(self) -> bool:
+        return self.question.target.variable in self.replay.program.heads
+
+    def _seen_before(self, moment: int) -> Floats:
+        """What the explained head had reported at a moment, if it is a head."""
+        target, moment = self.question.target, moment - (moment % 2 == 0)
+        if not self._explains_head or moment < 1:
+            return np.zeros(1)
+        column = self.replay.columns[target.variable]
+        return column[moment, target.position, None].astype(np.float64)
+
+
+def same(one: Column, other: Column) -> Mask:
+    """Where two columns agree, null with null."""
+    return np.asarray((one == other) | ((one != one) & (other != other)))
+
+
+def _distinct(key: Ints, columns: Sequence[Column | Mask]) -> tuple[Ints, Ints]:
+    """Which entries differ from all before them, and for each entry the number of its equal there.
+
+    Equal entries have equal keys; others are told apart by comparison, should their keys be equal.
+    """
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    equal = np.ones(len(key), dtype=bool)
+    for column in columns:
+        agree = same(column, column[first[group]])
+        equal &= agree if agree.ndim == 1 else agree.all(1)
+    stands = np.where(equal, first[group], np.arange(len(key)))
+    kept = np.flatnonzero(stands == np.arange(len(key)))
+    return kept, np.searchsorted(kept, stands)
