@@ -62,6 +62,7 @@ def trained():
 
 RESULTS = {
     "Trace": lambda: es.interpret(addition().program, inputs()[1]),
+    "Explanation": lambda: es.interpret(addition().program, inputs()[0]).explain(3),
     "Run": lambda: es.interpret_many(addition().program, inputs())[0],
     "Runs": lambda: es.interpret_many(addition().program, inputs() * 10),
     "Generation": scratchpad,

@@ -162,7 +162,7 @@ class Machine:
         codes: dict[str, Ints],
         nulls: dict[str, Mask],
     ) -> Ints:
-        found = table.look_up(codes, nulls, self.fires(state))
+        found = table.look_up(codes, nulls, self.fires(state), strict=self.strict)
         if self.strict and nulls and (found == UNDEFINED).any():
             raise refusals.undefined(self.program, table.variables, state, found)
         return found

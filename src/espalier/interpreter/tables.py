@@ -74,9 +74,14 @@ class RuleTable:
     _indices: dict[tuple[int, ...], Index] = field(default_factory=dict)
 
     def look_up(
-        self, codes: Mapping[str, Ints], nulls: Mapping[str, Mask], fires: Fires | None = None
+        self,
+        codes: Mapping[str, Ints],
+        nulls: Mapping[str, Mask],
+        fires: Fires | None = None,
+        *,
+        strict: bool = True,
     ) -> Ints:
-        """For each entry, the new code, NULL, UNDEFINED or NO_RULE.
+        """For each entry, the new code, NULL, UNDEFINED (only if `strict`) or NO_RULE.
 
         `nulls` says where the variables that are null anywhere are null. `fires` is asked whether
         the rules that hold fire.
@@ -88,7 +93,7 @@ class RuleTable:
         if absent:
             somewhere = np.logical_or.reduce(absent)
             answer[somewhere] = NO_RULE
-            if self.reads_null:
+            if strict and self.reads_null:
                 self._mark_undefined(np.flatnonzero(somewhere), columns, nulls, answer)
         if fires is not None:
             held = np.flatnonzero(answer > UNDEFINED)

@@ -104,9 +104,9 @@ class Trace(Result):
 
         >>> import espalier as es
         >>> entry = es.zoo.load("parity-sequential-relative")
-        >>> why = es.interpret(entry.program, entry.encode("101")).explain(position=1)
+        >>> why = es.interpret(entry.program, entry.encode("101")).explain(position=2)
         >>> sorted(why.tokens), why.counterexamples[0, "mlp", "parity", 1]
-        ([0, 1], Counterexample(value=0, outcome=0))
+        ([0, 1, 2], Counterexample(value=0, outcome=0))
         """
         return explain(self, self._replay, position, variable=variable, layer=layer)
 

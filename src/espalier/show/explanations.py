@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from espalier.language import ByInput, ByPosition, show_value
-from espalier.show.pages import row, table
 from espalier.show.pages import plain as html
+from espalier.show.pages import row, table
 from espalier.show.text import count, first_lines, shorten, without_middle
 from espalier.show.trace_text import token_names
 
@@ -70,7 +70,7 @@ def steps(why: Explanation) -> list[Step]:
 def links(why: Explanation) -> dict[Node, list[tuple[Node, str]]]:
     """Every used value that was new, and what it was made of: where that was new, and how."""
     into = _edges_into(why)
-    made = {
+    made: dict[Node, list[tuple[Node, str]]] = {
         node: [(_origin(into, edge.source), edge.kind) for edge in edges]
         for node, edges in into.items()
         if _is_news(edges)

@@ -1,7 +1,7 @@
 """The laws of explanations, against definitions that share no code with them."""
 
+import os
 import random
-from itertools import islice
 
 import pytest
 from hypothesis import given, settings
@@ -9,13 +9,35 @@ from hypothesis import strategies as st
 
 import espalier as es
 from espalier.errors import ProgramError
+from espalier.interventions import Set
+from espalier.language import Numerical
 from histories import History, is_same
 from strategies import cases
+
+DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
+# An input of each program of the zoo that is short enough to be run by definition many times.
+ZOO = {
+    "addition": "34+56",
+    "dyck": "([])",
+    "histogram": "abba",
+    "induction": "abcab",
+    "modular": "3+4",
+    "most-frequent": "abbc",
+    "parity-sequential-absolute": "1011",
+    "parity-sequential-relative": "1011",
+    "parity-sum-modulo": "1011",
+    "scan": "jump twice",
+    "parity-scratchpad": "101",
+    "addition-scratchpad": "12+9",
+    "reverse": "abc",
+    "sort": [2, 0, 1],
+    "subleq": None,
+}
 
 
 @st.composite
 def questions(draw):
-    """A trace that runs, and one of its values."""
+    """A trace that runs, and one of its values: position, variable, layer."""
     case = draw(cases(strict=True) | cases(strict=True, causal=True))
     tokens = case.batch[0][:4]
     trace = es.interpret(case.program, tokens, max_layers=case.max_layers)
@@ -33,41 +55,159 @@ def history_of(trace, position, variable, layer):
     return History(trace.program, trace.tokens, stopped, position, name, layer)
 
 
-@given(questions())
-def test_used_and_guards_are_what_their_definition_says(question):
-    trace, position, variable, layer = question
-    why = trace.explain(position, variable, layer)
-    history = history_of(*question)
+def check_sets(question):
+    why, history = question[0].explain(*question[1:]), history_of(*question)
     assert why.target == history.target
-    assert is_same(trace.program, why.target.variable, why.value, history.value(history.target))
+    assert is_same(why.trace.program, why.target.variable, why.value, history.value(why.target))
     assert (set(why.used), set(why.guards)) == history.sets()
 
 
-def check_laws(question, nodes=None, most=None):
+def check_laws(question):
     """Every single intervention by definition: what changes the value is what matters."""
     why, history = question[0].explain(*question[1:]), history_of(*question)
-    name, changing = why.target.variable, {}
-    for node in history.all_nodes() if nodes is None else nodes:
-        outcomes = {}
-        for value in islice(history.other_values(node), most):
-            outcome = history.outcome({node: value}, why.max_layers)
-            if not is_same(question[0].program, name, why.value, outcome):
-                outcomes[value] = outcome
-        if outcomes:
-            changing[node] = outcomes
-    known = why.counterexamples
-    assert known.keys() <= why.used | why.guards
-    if nodes is None:
-        assert changing.keys() == set(why.matters)
-    assert changing.keys() <= set(why.matters)
-    for node, found in known.items():
-        if node in changing and found.value in changing[node]:
-            assert is_same(question[0].program, name, found.outcome, changing[node][found.value])
-        elif nodes is None:
-            raise AssertionError(node, found)
+    changing = {
+        node: outcomes
+        for node in history.all_nodes()
+        if (outcomes := changed_outcomes(why, history, node, history.other_values(node)))
+    }
+    assert set(changing) == set(why.matters) <= why.used | why.guards
+    for node, found in why.counterexamples.items():
+        outcome = changing[node][found.value]
+        assert is_same(why.trace.program, why.target.variable, found.outcome, outcome)
+
+
+def changed_outcomes(why, history, node, values):
+    outcomes = {value: history.outcome({node: value}, why.max_layers) for value in values}
+    name = why.target.variable
+    return {
+        value: outcome
+        for value, outcome in outcomes.items()
+        if not is_same(why.trace.program, name, why.value, outcome)
+    }
 
 
 @given(questions())
-@settings(max_examples=25)
+@settings(max_examples=300 if DEEP else 60)
+def test_used_and_guards_are_what_their_definition_says(question):
+    check_sets(question)
+
+
+@given(questions())
+@settings(max_examples=300 if DEEP else 40)
 def test_what_changes_the_value_is_what_matters(question):
     check_laws(question)
+
+
+def zoo_trace(name):
+    entry = es.zoo.load(name, **({"outputs": 3} if name == "scan" else {}))
+    source = random.Random(1)
+    text = entry.sample(source, 1) if ZOO[name] is None else ZOO[name]
+    return es.interpret(entry.program, entry.encode(text), max_layers=entry.max_layers)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_laws_hold_on_the_zoo(name):
+    """Interventions drawn at random, outside and inside: none changes the value unless it matters.
+
+    And every counterexample is one, or of many some.
+    """
+    trace, source = zoo_trace(name), random.Random(name)
+    position = source.randrange(len(trace.tokens))
+    why, history = trace.explain(position), history_of(trace, position, None, None)
+    nodes, few = list(history.all_nodes()), 1 if len(trace.program.rules) > 700 else 5
+    for node in source.sample(nodes, min(len(nodes), 400 if DEEP else few)):
+        value = source.choice([*history.other_values(node), history.value(node)])
+        changes = changed_outcomes(why, history, node, [value])
+        assert not changes or node in why.matters
+    matters = sorted(why.counterexamples)
+    assert set(matters) <= why.used | why.guards
+    for node in source.sample(matters, min(len(matters), 100 if DEEP else few)):
+        found = why.counterexamples[node]
+        changes = changed_outcomes(why, history, node, [found.value])
+        assert list(changes.values()) == [found.outcome]
+
+
+@given(questions(), st.randoms(use_true_random=False))
+@settings(max_examples=100 if DEEP else 30)
+def test_what_interacts_is_what_does_not_add_up(question, source):
+    why, history = question[0].explain(*question[1:]), history_of(*question)
+    nodes = sorted(why.used | why.guards)
+    if len(nodes) < 2 or isinstance(why.trace.program.specs[why.target.variable], Numerical):
+        return
+    one, other = source.sample(nodes, 2)
+
+    def outcome(sets):
+        return history.outcome(sets, why.max_layers)
+
+    found = set()
+    for a in history.other_values(one):
+        for b in history.other_values(other):
+            alone = outcome({one: a}), outcome({other: b})
+            both = outcome({one: a, other: b})
+            # Sums of one-hot vectors are equal if they have the same summands, null aside.
+            if sorted(map(repr, alone)) != sorted(map(repr, (both, why.value))):
+                found.add((a, b, *alone, both))
+    interaction = why.interacts(one, other)
+    assert (interaction is not None) == bool(found)
+    if interaction is not None:
+        assert tuple(vars(interaction).values()) in found
+
+
+def test_counterexamples_can_be_run():
+    entry = es.zoo.load("addition")
+    trace = es.interpret(entry.program, entry.encode("17+25"))
+    why = trace.explain(5)
+    for node, found in list(why.counterexamples.items())[::20]:
+        change = Set(node.variable, layer=node.layer, position=node.position, value=found.value,
+                     sublayer=node.sublayer)  # fmt: skip
+        run = es.interpret(
+            entry.program, trace.tokens, interventions=[change], max_layers=why.max_layers
+        )
+        assert run.outputs[5] == found.outcome
+
+
+def test_a_history_is_a_graph():
+    entry = es.zoo.load("addition")
+    why = es.interpret(entry.program, entry.encode("34+56")).explain(4)
+    graph = why.to_networkx()
+    assert set(graph.nodes) == set(why.used)
+    assert {node for node in graph if not graph.in_degree(node)} == {
+        node for node in why.used if node.layer == 0
+    }
+    assert [node for node in graph if not graph.out_degree(node)] == [why.target]
+    assert why.tokens == {1, 2, 3, 4, 5, 6}
+    rules = {edge.rule for edge in why.edges if edge.kind == "read"}
+    assert all(entry.program.rules[rule].output in {n.variable for n in why.used} for rule in rules)
+    frame = why.to_frame()
+    assert len(frame) == len(why.used | why.guards)
+    assert frame.matters.sum() == len(why.matters)
+
+
+def test_what_cannot_be_explained_is_refused():
+    entry = es.zoo.load("parity-sequential-relative")
+    trace = es.interpret(entry.program, entry.encode("101"))
+    for arguments, culprit in (
+        ({"position": -1}, "position -1 is negative; .* the last of this trace is 3"),
+        ({"position": 4}, "position 4 is outside"),
+        ({"position": 1.5}, "must be an integer"),
+        ({"position": 1, "variable": "party"}, "'party'; did you mean 'parity'"),
+        ({"position": 1, "layer": 9}, "layer 9"),
+        ({"position": 1, "layer": -1}, "layer -1"),
+        ({"position": 1, "variable": "parity_left", "layer": 0}, "layer 0 after 'attention'"),
+    ):
+        with pytest.raises(ProgramError, match=culprit):
+            trace.explain(**arguments)
+    why = trace.explain(3)
+    for node, culprit in (
+        ((1, "mlp", "parity_left", 1), "say 'attention'"),
+        ((1, "mlp", "party", 1), "did you mean"),
+        ((9, "mlp", "parity", 1), "layer 9"),
+        ("parity", "a node is"),
+        ((0, "mlp", "parity", 0), "given twice"),
+    ):
+        with pytest.raises(ProgramError, match=culprit):
+            why.interacts((0, "mlp", "parity", 0), node)
+    change = Set("parity", layer=1, position=2, value=0)
+    changed = es.interpret(entry.program, trace.tokens, interventions=[change])
+    with pytest.raises(ProgramError, match="made under 1 interventions"):
+        changed.explain(1)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from espalier.errors import ProgramError, nearest
+from espalier.errors import ConfigError, ProgramError, nearest
 from espalier.interpreter.explain.history import Edge, closure_of, edges_of, tokens_of, used_by
 from espalier.interpreter.explain.interaction import Interaction, find_interaction
 from espalier.interpreter.explain.moments import moment_of, node_at
 from espalier.interpreter.explain.replay import Masks, Replay, from_code
 from espalier.interpreter.explain.sweep import Question, other_values, outcomes, same
 from espalier.interventions import Node, Sublayer
-from espalier.language import Value, as_integer
+from espalier.language import Value, as_integer, show_value
 from espalier.results import Result
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Explanation(Result):
     >>> entry = es.zoo.load("parity-sequential-relative")
     >>> why = es.interpret(entry.program, entry.encode("101")).explain(3)
     >>> why.value, len(why.used), len(why.guards), len(why.matters)
-    (0, 29, 32, 34)
+    (0, 35, 27, 34)
     """
 
     trace: Trace
@@ -150,12 +150,17 @@ class Explanation(Result):
 
         >>> import espalier as es
         >>> entry = es.zoo.load("parity-sequential-relative")
-        >>> graph = es.interpret(entry.program, entry.encode("1")).explain(1).to_networkx()
-        >>> graph.edges[(0, "mlp", "parity", 0), (1, "attention", "parity_left", 1)]["kind"]
-        'carried'
+        >>> graph = es.interpret(entry.program, entry.encode("101")).explain(3).to_networkx()
+        >>> graph.edges[(0, "mlp", "parity", 1), (1, "attention", "parity", 1)]["kind"]
+        'kept'
         """
-        import networkx as nx
-
+        try:
+            import networkx as nx
+        except ImportError:
+            raise ConfigError(
+                "a graph needs networkx, which is not installed: pip install 'espalier[graphs]'; "
+                "`edges` has the same as tuples"
+            ) from None
         graph = nx.DiGraph()
         for node in sorted(self.used):
             graph.add_node(tuple(node), value=self.value_of(node))
@@ -175,10 +180,10 @@ class Explanation(Result):
         for role, nodes in (("used", self.used), ("guard", self.guards)):
             for node in sorted(nodes):
                 found = self.counterexamples.get(node)
-                other = (None, None) if found is None else (found.value, found.outcome)
-                rows.append((*node, self.value_of(node), role, found is not None, *other))
+                other = ("", "") if found is None else (_text(found.value), _text(found.outcome))
+                rows.append((*node, _text(self.value_of(node)), role, found is not None, *other))
         names = "layer sublayer variable position value role matters instead outcome"
-        return pd.DataFrame(rows, columns=names.split(), dtype=object)
+        return pd.DataFrame(rows, columns=names.split())
 
     @cached_property
     def _used(self) -> Masks:
@@ -211,6 +216,11 @@ def explain(
     trace: Trace, replay: Replay, position: object, *, variable: object, layer: object
 ) -> Explanation:
     """The history of a value, by default of the output at the end."""
+    if trace.interventions:
+        raise ProgramError(
+            f"this trace was made under {len(trace.interventions)} interventions (the first is "
+            f"{trace.interventions[0]}); explain a run of the program itself"
+        )
     position = as_integer(position, "the position")
     if position < 0:
         raise ProgramError(
@@ -222,6 +232,10 @@ def explain(
     last = trace.layers if layer is None else as_integer(layer, "the layer")
     trace.state(last, position, after)  # refuses what is outside
     return Explanation(trace, Node(last, after, name, position), layer is None, replay)
+
+
+def _text(value: Value | None) -> str:
+    return repr(value) if isinstance(value, float) else show_value(value)
 
 
 def _check_variable(trace: Trace, variable: object) -> str:

@@ -128,10 +128,11 @@ def _sources(
             yield name, positions
             return
         selected = replay.selected(name, layer) & positions[:, None]
-        yield head.value, selected.any(0)
+        there = np.asarray(selected.any(0))
+        yield head.value, there
         if head.query is not None and head.key is not None:
-            yield head.key, selected.any(0)
-            yield head.query, selected.any(1)
+            yield head.key, there
+            yield head.query, np.asarray(selected.any(1))
         return
     fired = np.where(positions, _fired(replay, name, layer), NO_RULE)
     yield name, positions & (fired == NO_RULE)

@@ -11,7 +11,6 @@ from espalier.interpreter.batch import Batch, State
 from espalier.interpreter.explain.moments import moment_of
 from espalier.interpreter.explain.replay import from_code
 from espalier.interpreter.explain.sweep import CELLS, Floats, Question, in_range
-from espalier.interpreter.machine import Machine
 from espalier.interventions import Node
 from espalier.language import Numerical, Value
 
@@ -38,13 +37,12 @@ def find_interaction(question: Question, one: Node, other: Node) -> Interaction 
         raise ProgramError(f"{tuple(one)} is given twice; two values interact, not one with itself")
     replay, specs = question.replay, question.replay.program.specs
     ranges = [in_range(replay, node) for node in (one, other)]
-    before = [float(replay.columns[n.variable][moment_of(n), n.position]) for n in (one, other)]
-    # Every pair of values, each value beside the other's old one, in one batch.
     grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, 2)
-    alone = [[(a, before[1]) for a in ranges[0]], [(before[0], b) for b in ranges[1]]]
-    values = np.concatenate([grid, *(np.reshape(side, (-1, 2)) for side in alone)])
-    found = joint_outcomes(question, (one, other), values)
-    both, first, second = np.split(found, [len(grid), len(grid) + len(ranges[0])])
+    both = joint_outcomes(question, (one, other), grid)
+    first, second = (
+        joint_outcomes(question, (node,), values[:, None])
+        for node, values in zip((one, other), ranges, strict=True)
+    )
     spec = specs[question.target.variable]
     is_real = isinstance(spec, Numerical)
     pairs = np.repeat(first, len(ranges[1])), np.tile(second, len(ranges[0]))
@@ -57,7 +55,7 @@ def find_interaction(question: Question, one: Node, other: Node) -> Interaction 
     return Interaction(*(from_code(specs[n.variable], float(x)) for n, x in named), *results)
 
 
-def _adds_up(y: float, y_a: Floats, y_b: Floats, y_ab: Floats, *, is_real: bool) -> np.ndarray:
+def _adds_up(y: Floats, y_a: Floats, y_b: Floats, y_ab: Floats, *, is_real: bool) -> np.ndarray:
     """Whether e(y_ab) + e(y) = e(y_a) + e(y_b)."""
     if is_real:
         y, y_a, y_b, y_ab = (np.nan_to_num(part) for part in (y, y_a, y_b, y_ab))
@@ -72,12 +70,12 @@ def joint_outcomes(question: Question, nodes: tuple[Node, ...], values: Floats) 
     replay = question.replay
     most = max(1, CELLS // (replay.length * len(replay.names)))
     parts = [values[start : start + most] for start in range(0, len(values), most)]
-    return np.concatenate([_run(question, nodes, part) for part in parts])
+    return np.concatenate([np.zeros(0), *(_run(question, nodes, part) for part in parts)])
 
 
 def _run(question: Question, nodes: tuple[Node, ...], values: Floats) -> Floats:
     replay, target, rows = question.replay, question.target, len(values)
-    machine, moment = Machine(replay.program, strict=False), min(map(moment_of, nodes)) // 2 * 2
+    machine, moment = replay.machine, min(map(moment_of, nodes)) // 2 * 2
     columns = {name: np.tile(column[moment], rows) for name, column in replay.columns.items()}
     state = State(Batch.of(np.full(rows, replay.length)), moment // 2, columns)
     found = np.zeros(rows)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from espalier.interpreter.batch import NULL, Column, Ints, Mask
-from espalier.interpreter.machine import codes_of
+from espalier.interpreter.machine import Machine, codes_of
 from espalier.interpreter.tables import Tables
-from espalier.language import Numerical, Program, SetValued, Value, Variable
+from espalier.language import LazyRules, Numerical, Program, SetValued, Value, Variable
 
 if TYPE_CHECKING:
     from espalier.interpreter.trace import Trace
@@ -33,10 +33,16 @@ class Replay:
         self.place = {name: place for place, name in enumerate(self.names)}
         # (moments, positions): codes, -1 for null; reals of numerical variables, NaN for null.
         self.columns: dict[str, Column] = {
-            name: np.stack([to_codes(spec, moment.columns[name]) for moment in trace.moments])
+            name: cast(Column, np.stack([to_codes(spec, m.columns[name]) for m in trace.moments]))
             for name, spec in self.program.specs.items()
         }
         self.reads = self.program.derived(_reads)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What runs the program otherwise: a rule that reads null does not hold."""
+        is_lazy = isinstance(self.program.rules, LazyRules)
+        return Machine(self.program, strict=False, record_rules=is_lazy)
 
     @cached_property
     def resting(self) -> Mask:
@@ -67,23 +73,23 @@ class Replay:
     def selected(self, head_name: str, layer: int) -> Masks:
         """(query, key): which positions a head selected in a layer."""
         head, reach = self.program.heads[head_name], self.reach(head_name)
-        reach = reach & ~self.resting[layer][:, None]
+        reach = np.asarray(reach & ~self.resting[layer][:, None])
         if head.query is None or head.key is None:
             return reach
         query, key = (self.columns[name][2 * layer - 2] for name in (head.query, head.key))
         match self.program.specs[head.query]:
             case SetValued(values=values):
                 held = [[code in value for code in key.tolist()] for value in values]
-                return reach & np.asarray(held)[query]
+                return np.asarray(reach & np.asarray(held)[query])
             case _:
-                return reach & (query[:, None] == key)
+                return np.asarray(reach & (query[:, None] == key))
 
     def reach(self, head_name: str) -> Masks:
         """(query, key): which positions the head's offsets and the causal mask allow."""
         offsets = self.program.heads[head_name].relative_positions
         far = np.arange(self.length) - np.arange(self.length)[:, None]
         allowed = np.ones_like(far, dtype=bool) if offsets is None else np.isin(far, list(offsets))
-        return allowed & (far <= 0) if self.program.causal else allowed
+        return np.asarray(allowed & (far <= 0) if self.program.causal else allowed)
 
     def value(self, name: str, moment: int, position: int) -> Value | None:
         """A value as people write it."""

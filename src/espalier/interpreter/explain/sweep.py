@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from espalier.interpreter.batch import NULL, Batch, Column, Ints, Mask, State
 from espalier.interpreter.explain.moments import moment_of
 from espalier.interpreter.explain.replay import Masks, Replay
-from espalier.interpreter.machine import Machine
+from espalier.interpreter.machine import null_column
 from espalier.interventions import Node
 from espalier.language import Numerical
 
@@ -125,7 +125,7 @@ class _Sweep:
 
     def __init__(self, question: Question, changes: Changes, moments: Ints, waiting: Ints) -> None:
         self.question, self.replay, self.changes = question, question.replay, changes
-        self.machine = Machine(self.replay.program, strict=False)
+        self.machine = self.replay.machine
         self.waiting = waiting[np.argsort(moments[waiting], kind="stable")]
         self.moments = moments[self.waiting]
         self.later: list[Ints] = []  # changes that there was no room for
@@ -163,18 +163,16 @@ class _Sweep:
     def _state(self, layer: int) -> State:
         """The rows as the machine knows them."""
         rows, length = len(self.seen), self.replay.length
-        heads = {
-            name: np.repeat(self.replay.columns[name][0, :1], rows * length)  # null
-            for name in self.replay.program.heads
-        }
-        columns = {name: column.reshape(-1) for name, column in self.columns.items()}
-        return State(Batch.of(np.full(rows, length)), layer, columns | heads)
+        specs, heads = self.replay.program.specs, self.replay.program.heads
+        nulls = {name: null_column(specs[name], rows * length) for name in heads}
+        columns: dict[str, Column] = {n: c.reshape(-1) for n, c in self.columns.items()}
+        return State(Batch.of(np.full(rows, length)), layer, columns | nulls)
 
     def _advance(self, layer: int) -> None:
         """Take all rows through a layer; set what is set between attention and MLP."""
         state = self._state(layer - 1)
         attended = self.machine.attend(state)
-        resting = self._resting(state)
+        resting = self.machine.resting(state)
         has_base, shape = layer <= self.replay.layers, (-1, self.replay.length)
         if self._explains_head:
             head = attended.columns[self.question.target.variable].reshape(shape)
@@ -199,13 +197,6 @@ class _Sweep:
         self.columns = {name: column.reshape(shape) for name, column in columns.items()}
         self._set_after_attention(layer)
 
-    def _resting(self, state: State) -> Mask:
-        """Where a causal program's position has halted before the next layer."""
-        halt = self.replay.program.halt
-        if halt is None or not self.replay.program.causal or state.layer < 1:
-            return np.zeros(len(state.batch.example), dtype=bool)
-        return np.asarray(state.columns[halt.variable] == halt.value)
-
     def _mlp(self, attended: State, resting: Mask) -> dict[str, Column]:
         """The columns after the MLP; what stands at many entries is computed once."""
         key = resting.astype(np.int64)
@@ -214,8 +205,7 @@ class _Sweep:
         first, stands = _distinct(key, [resting, *attended.columns.values()])
         one = np.zeros(len(key), dtype=bool)
         one[first] = True
-        entries, rests = attended.take(one), resting[one]
-        after = entries.put(~rests, self.machine._update(entries.take(~rests)))
+        after = self.machine.update(replace(attended.take(one), resting=resting[one]))
         return {name: after.columns[name][stands] for name in self.columns}
 
     def _set_after_attention(self, layer: int) -> None:
@@ -314,7 +304,7 @@ class _Sweep:
         return column[moment, target.position, None].astype(np.float64)
 
 
-def same(one: Column, other: Column) -> Mask:
+def same(one: Column | Mask, other: Column | Mask) -> Mask:
     """Where two columns agree, null with null."""
     return np.asarray((one == other) | ((one != one) & (other != other)))
 

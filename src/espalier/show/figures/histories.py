@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -37,16 +38,22 @@ def draw_history(why: Explanation, *, ax: Axes | None = None) -> Figure:
         text = f"{shorten(node.variable, LONGEST)} = {show_value(why.value_of(node))}"
         frame = {"boxstyle": "round", "facecolor": "white", "edgecolor": PALE}
         colour = RED if node == explained else INK
-        style = {"family": "DejaVu Sans Mono", "parse_math": False, "usetex": False}
+        style: dict[str, Any] = {"family": "DejaVu Sans Mono", "parse_math": False, "usetex": False}
         ax.text(x, y, text, ha="center", va="center", color=colour, size=6, bbox=frame, **style)
         for source, kind in found[node]:
             if source in places:
-                arrow = {"arrowstyle": "->", "color": COLOURS[kind], "lw": 0.7}
-                ax.annotate(
-                    "", (x, y), places[source], arrowprops=arrow | {"shrinkA": 7, "shrinkB": 7}
-                )
+                _draw_arrow(ax, places[source], places[node], COLOURS[kind])
     _frame(ax, why, places, height=height, left=max(0, left))
     return whole(ax)
+
+
+def _draw_arrow(
+    ax: Axes, start: tuple[float, float], end: tuple[float, float], colour: str
+) -> None:
+    """A straight arrow, or a bow beside the values between two of one position."""
+    bow = 0.25 if start[0] == end[0] and abs(start[1] - end[1]) > 2 else 0
+    look = {"arrowstyle": "->", "color": colour, "lw": 0.7, "shrinkA": 7, "shrinkB": 7}
+    ax.annotate("", end, start, arrowprops=look | {"connectionstyle": f"arc3,rad={bow}"})
 
 
 def _places(why: Explanation, shown: list[Node]) -> tuple[dict[Node, tuple[float, float]], int]:
