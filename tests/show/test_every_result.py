@@ -63,6 +63,7 @@ def trained():
 RESULTS = {
     "Trace": lambda: es.interpret(addition().program, inputs()[1]),
     "Explanation": lambda: es.interpret(addition().program, inputs()[0]).explain(3),
+    "Circuit": lambda: es.circuit(addition().program, inputs(), position=3),
     "Run": lambda: es.interpret_many(addition().program, inputs())[0],
     "Runs": lambda: es.interpret_many(addition().program, inputs() * 10),
     "Generation": scratchpad,

@@ -1,5 +1,6 @@
 """What is done with a program on both machines: verify, evaluate, generate."""
 
+from espalier.programs.circuits import Circuit, Component, circuit
 from espalier.programs.engines import (
     Compiled,
     Engine,
@@ -14,7 +15,9 @@ from espalier.programs.verification import Disagreement, Verification, verify
 __all__ = [
     "Answer",
     "Case",
+    "Circuit",
     "Compiled",
+    "Component",
     "Disagreement",
     "Engine",
     "Evaluation",
@@ -22,6 +25,7 @@ __all__ = [
     "Progress",
     "Verification",
     "ask",
+    "circuit",
     "evaluate",
     "generate",
     "generate_many",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +14,7 @@ from espalier.show.trace_text import token_names
 if TYPE_CHECKING:
     from espalier.interpreter import Edge, Explanation
     from espalier.interventions import Node
+    from espalier.programs import Circuit
 
 SHOWN_STEPS = 40
 LONGEST_RULE = 120
@@ -61,50 +61,15 @@ def summary(why: Explanation) -> str:
 
 def steps(why: Explanation) -> list[Step]:
     """What happened to used values, the last first; what is kept is left out."""
-    into = _edges_into(why)
-    happened = [Step(node, _how(why, edges)) for node, edges in into.items() if _is_news(edges)]
+    happened = [Step(n, _how(why, e)) for n, e in why.edges_into.items() if e[0].kind != "kept"]
     starts = [Step(node, _start(why, node)) for node in sorted(why.used) if node.layer == 0]
     return [*happened, *starts]
-
-
-def links(why: Explanation) -> dict[Node, list[tuple[Node, str]]]:
-    """Every used value that was new, and what it was made of: where that was new, and how."""
-    into = _edges_into(why)
-    made: dict[Node, list[tuple[Node, str]]] = {
-        node: [(_origin(into, edge.source), edge.kind) for edge in edges]
-        for node, edges in into.items()
-        if _is_news(edges)
-    }
-    starts: dict[Node, list[tuple[Node, str]]] = {n: [] for n in why.used if n not in into}
-    return made | starts
-
-
-def origin(why: Explanation, node: Node) -> Node:
-    """Where a used value was new."""
-    return _origin(_edges_into(why), node)
-
-
-def _origin(into: dict[Node, list[Edge]], node: Node) -> Node:
-    while node in into and into[node][0].kind == "kept":
-        node = into[node][0].source
-    return node
 
 
 def step_place(node: Node) -> str:
     """Where a step happened."""
     when = f"layer {node.layer}, {'attention' if node.sublayer == 'attention' else 'MLP'}"
     return f"{when if node.layer else 'start'}, position {node.position}"
-
-
-def _edges_into(why: Explanation) -> dict[Node, list[Edge]]:
-    found: dict[Node, list[Edge]] = defaultdict(list)
-    for edge in why.edges:
-        found[edge.target].append(edge)
-    return found
-
-
-def _is_news(edges: list[Edge]) -> bool:
-    return edges[0].kind != "kept"
 
 
 def _how(why: Explanation, edges: list[Edge]) -> str:
@@ -137,3 +102,23 @@ def _start(why: Explanation, node: Node) -> str:
             return f"{value} from the position"
         case _:
             return f"{value}, as everywhere"
+
+
+def circuit_text(found: Circuit) -> str:
+    """How many heads, rules and positions are used, then each with its number of inputs."""
+    program = found.program
+    where = "every position" if found.position is None else f"position {found.position}"
+    rules = [
+        f"  rule {number} [{shorten(str(program.rules[number]), LONGEST_RULE)}]: {inputs}"
+        for number, inputs in found.rules.items()
+    ]
+    return "\n".join(
+        [
+            f"circuit of {found.variable} at {where} over {count(found.inputs, 'input')}",
+            f"{len(found.heads)} of {count(len(program.heads), 'head')}, {len(found.rules)} of "
+            f"{count(len(program.rules), 'rule')}; how many inputs use each:",
+            *(f"  head {name} [{program.heads[name]}]: {n}" for name, n in found.heads.items()),
+            *first_lines(rules, SHOWN_STEPS, "rules"),
+            f"  positions: {', '.join(f'{p}: {n}' for p, n in found.positions.items())}",
+        ]
+    )

@@ -74,9 +74,11 @@ def _zoo() -> None:
 
 
 def _programs() -> None:
-    from espalier.programs import Evaluation, Verification
+    from espalier.programs import Circuit, Evaluation, Verification
+    from espalier.show.explanations import circuit_text
     from espalier.show.programs import evaluation_text, verification_text
 
+    register(Circuit, _with_table(circuit_text, _drawn_by("draw_circuit")))
     register(Verification, _with_table(verification_text))
     register(Evaluation, _with_table(evaluation_text, _drawn_by("draw_evaluation")))
 

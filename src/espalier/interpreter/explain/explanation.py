@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from espalier.errors import ConfigError, ProgramError, nearest
-from espalier.interpreter.explain.history import Edge, closure_of, edges_of, tokens_of, used_by
+from espalier.interpreter.explain.history import (
+    Edge,
+    Kind,
+    closure_of,
+    edges_of,
+    tokens_of,
+    used_by,
+)
 from espalier.interpreter.explain.interaction import Interaction, find_interaction
 from espalier.interpreter.explain.moments import moment_of, node_at
 from espalier.interpreter.explain.replay import Masks, Replay, from_code
@@ -111,6 +119,33 @@ class Explanation(Result):
     def edges(self) -> tuple[Edge, ...]:
         """How used values fed each other, the last step first."""
         return tuple(edges_of(self.replay, self._used))
+
+    @cached_property
+    def edges_into(self) -> dict[Node, list[Edge]]:
+        """The edges by their targets."""
+        found: dict[Node, list[Edge]] = defaultdict(list)
+        for edge in self.edges:
+            found[edge.target].append(edge)
+        return dict(found)
+
+    @cached_property
+    def links(self) -> dict[Node, list[tuple[Node, Kind]]]:
+        """The used values that were new, and where what each was made of was new: without keeping.
+
+        The last come first; values of the start, which were made of nothing, come at the end.
+        """
+        made: dict[Node, list[tuple[Node, Kind]]] = {
+            node: [(self.origin(edge.source), edge.kind) for edge in edges]
+            for node, edges in self.edges_into.items()
+            if edges[0].kind != "kept"
+        }
+        return made | {node: [] for node in sorted(self.used) if node not in self.edges_into}
+
+    def origin(self, node: Node) -> Node:
+        """Where a used value was new: before it was kept."""
+        while (edges := self.edges_into.get(node)) and edges[0].kind == "kept":
+            node = edges[0].source
+        return node
 
     @cached_property
     def tokens(self) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 from espalier.show.figures.bands import Facets, draw_bands
 from espalier.show.figures.canvas import Look, svg
-from espalier.show.figures.histories import draw_history
+from espalier.show.figures.histories import draw_circuit, draw_history
 from espalier.show.figures.learning import draw_learning, draw_training
 from espalier.show.figures.pairs import draw_pairs, draw_parts
 from espalier.show.figures.strata import (
@@ -29,6 +29,7 @@ __all__ = [
     "Look",
     "draw_bands",
     "draw_block",
+    "draw_circuit",
     "draw_dependence",
     "draw_distances",
     "draw_effects",

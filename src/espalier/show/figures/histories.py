@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from espalier.interpreter import Explanation
 from espalier.interventions import Node
 from espalier.language import show_value
-from espalier.show.explanations import headline, links, origin
+from espalier.programs import Circuit
+from espalier.show.explanations import headline
 from espalier.show.figures.canvas import BLUE, GREY, INK, PALE, QUIET, RED, panel_on, whole
 from espalier.show.text import count, shorten
 from espalier.show.trace_text import token_names
@@ -28,7 +30,7 @@ def draw_history(why: Explanation, *, ax: Axes | None = None) -> Figure:
 
     What was kept as it was is not drawn again; of a long history the last values are.
     """
-    found, explained = links(why), origin(why, why.target)
+    found, explained = why.links, why.origin(why.target)
     shown = sorted(found, key=lambda node: (-node.layer, node.sublayer == "attention", node))
     left, shown = len(shown) - MOST_VALUES, shown[:MOST_VALUES]
     places, height = _places(why, shown)
@@ -90,3 +92,24 @@ def _moment_name(node: Node) -> str:
     if node.layer == 0:
         return "start"
     return f"layer {node.layer}\n{'attention' if node.sublayer == 'attention' else 'MLP'}"
+
+
+def draw_circuit(found: Circuit, *, ax: Axes | None = None) -> Figure:
+    """Heads and rules down, positions across: how many inputs use each there."""
+    kinds = dict.fromkeys((part.kind, part.name) for part in found.components)
+    names = [_component_name(*kind) for kind in kinds]
+    width, rows = max(found.positions) + 1, {kind: row for row, kind in enumerate(kinds)}
+    counts = np.zeros((len(rows), width))
+    for part, inputs in found.components.items():
+        row = rows[part.kind, part.name]
+        counts[row, part.position] = max(counts[row, part.position], inputs)
+    ax = panel_on(ax, (max(4.0, 0.4 * width + 2.5), max(2.0, 0.22 * len(rows) + 1)))
+    image = ax.imshow(counts, cmap="Blues", vmin=0, vmax=found.inputs, aspect="auto")
+    ax.set_yticks(range(len(names)), names, size=7, parse_math=False)
+    ax.set(xlabel="position", title=f"what feeds {found.variable}, by number of inputs")
+    whole(ax).colorbar(image, ax=ax)
+    return whole(ax)
+
+
+def _component_name(kind: str, name: str | int) -> str:
+    return shorten(f"{kind} {name}".strip(), 2 * LONGEST)
