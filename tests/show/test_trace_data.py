@@ -74,7 +74,7 @@ def test_every_value_that_the_mlp_changed_names_its_rule(case):
 def test_it_describes_every_head():
     trace = parity_trace(4)
     data = read_back(trace)
-    assert {data["names"][int(n)]: text for n, text in data["heads"].items()} == {
+    assert {data["names"][int(n)]: head["text"] for n, head in data["heads"].items()} == {
         name: str(head) for name, head in trace.program.heads.items()
     }
 

@@ -52,17 +52,30 @@ def trace_data(trace: Trace) -> dict[str, Any]:
         "tokens": token_names(trace),
         "names": names,
         "output": names.index(program.output_name),
-        "heads": {
-            names.index(name): shorten(str(head), LONGEST_TEXT)
-            for name, head in program.heads.items()
-        },
+        "heads": {names.index(name): _head(program, name) for name in program.heads},
+        "causal": program.causal,
+        "halt": program.halt and [names.index(program.halt.variable), program.halt.value],
         "values": columns.values(),
         "shown": columns.shown(),
         "columns": columns.columns,
-        "rules": list(writers.texts),
+        "rules": [text for text, _ in writers.texts],
+        "reads": [list(map(names.index, reads)) for _, reads in writers.texts],
         "steps": [steps[place] for place in sorted(steps)],
         "omitted": trace.layers + 1 - held,
         "unexplained": writers.full,
+    }
+
+
+def _head(program: Program, name: str) -> dict[str, Any]:
+    """What a head says, and what it takes to find the positions that it selected."""
+    head, names = program.heads[name], list(program.specs)
+    offsets = head.relative_positions
+    return {
+        "text": shorten(str(head), LONGEST_TEXT),
+        "query": None if head.query is None else names.index(head.query),
+        "key": None if head.key is None else names.index(head.key),
+        "value": names.index(head.value),
+        "offsets": None if offsets is None else sorted(offsets),
     }
 
 
@@ -83,6 +96,7 @@ def _step(trace: Trace, place: int, columns: _Columns, writers: _Writers) -> dic
                 wrote[variable] = [writers.number(name, seen(position)) for position in places]
     return {
         "title": title(moment),
+        "place": place,
         "now": [columns.column(spec, moment.columns[name]) for name, spec in specs.items()],
         "before": previous
         and [columns.column(spec, previous.columns[name]) for name, spec in specs.items()],
@@ -133,7 +147,7 @@ class _Writers:
             names = tuple(atom.variable for atom in rule.antecedent)
             for values in itertools.product(*(atom.values for atom in rule.antecedent)):
                 self._groups[rule.output][names][values] = rule
-        self.texts: dict[str, int] = {}
+        self.texts: dict[tuple[str, tuple[str, ...]], int] = {}  # with the variables read
         self._lookups, self._room = LOOKUPS, RULE_CHARACTERS
 
     @property
@@ -149,8 +163,8 @@ class _Writers:
             rule = rules.get(tuple(self._bucket(name, seen[name]) for name in names))
             if rule is not None:
                 text = shorten(str(rule), LONGEST_TEXT)
-                self._room -= 0 if text in self.texts else len(text)
-                return self.texts.setdefault(text, len(self.texts))
+                self._room -= 0 if (text, names) in self.texts else len(text)
+                return self.texts.setdefault((text, names), len(self.texts))
         return UNKNOWN
 
     def _bucket(self, name: str, value: Value | None) -> Any:

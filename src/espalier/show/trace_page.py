@@ -57,7 +57,7 @@ def trace_page(trace: Trace) -> str:
         data=data,
     )
     styles = ["trace.css", "trace-page.css"]
-    return page(headline(trace), body, styles=styles, scripts=["trace.js"])
+    return page(headline(trace), body, styles=styles, scripts=["history.js", "trace.js"])
 
 
 def trace_fragment(trace: Trace) -> str:

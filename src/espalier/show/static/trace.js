@@ -19,7 +19,10 @@
     <div class="espalier-trace" tabindex="0" role="region" aria-label="Values at this step">
       <table><thead></thead><tbody></tbody></table></div>
     <p class="note"><kbd>←</kbd> <kbd>→</kbd> step, <kbd>↑</kbd> <kbd>↓</kbd> go from change to
-      change. Blue and bold: changed in this step. Red frame: the output. ∅: null.</p>`;
+      change, <kbd>Enter</kbd> or a click asks where a value came from, <kbd>Esc</kbd> stops asking.
+      Blue and bold: changed in this step. Red frame: the output. ∅: null.</p>
+    <section class="why" hidden><h2></h2><p class="quiet"></p>
+      <div class="espalier-history" tabindex="0" role="region" aria-label="History"></div></section>`;
   const $ = (selector) => stepper.querySelector(selector);
   const [slider, chooser, told, region] =
     ["#slider", "#window", ".told", ".espalier-trace"].map($);
@@ -28,6 +31,10 @@
   let cells = []; // cells[variable][position - start]
   let pointed = null; // [variable, position] that `told` speaks of
   let timer = null;
+  let asked = null; // [step, variable, position] whose history is shown
+  let fed = new Map(); // its cells, by step
+  const history = espalierHistory(trace);
+  const arrows = region.appendChild(history.shape("svg", { class: "arrows", "aria-hidden": true }));
 
   const element = (tag, text, className) => {
     const made = document.createElement(tag);
@@ -94,6 +101,7 @@
     $("#first").disabled = $("#back").disabled = at === 0;
     $("#next").disabled = $("#last").disabled = at === trace.steps.length - 1;
     tell();
+    mark();
   }
 
   const exactly = (number) => {
@@ -130,13 +138,77 @@
       const null_ = trace.values[code(step.now, variable, position)] === null;
       return null_
         ? ["cleared, as every head's output is at the end of a layer."]
-        : ["written by the head ", element("code", `${name}: ${trace.heads[variable]}`)];
+        : ["written by the head ", element("code", `${name}: ${trace.heads[variable].text}`)];
     }
-    let place = 0; // among the changed cells of the row
-    for (let p = 0; p < position; p++) place += changed(step, variable, p);
-    const rule = trace.rules[step.wrote[variable]?.[place]];
+    const rule = trace.rules[history.rule(step, variable, position)];
     if (rule === undefined) return ["written by a rule that this page does not hold."];
     return ["written by the rule ", element("code", rule)];
+  }
+
+  // Asks where a cell came from: its history is drawn, and marked in every step.
+  function ask(node) {
+    asked = node;
+    fed = node === null ? new Map() : history.cells(node);
+    const why = $(".why");
+    why.hidden = node === null;
+    if (node !== null) {
+      const [step, variable, position] = node;
+      const { svg, left, missing, size } = history.draw(node, visit);
+      const value = exactly(code(trace.steps[step].now, variable, position));
+      why.querySelector("h2").textContent =
+        `Where ${trace.names[variable]} = ${value} at position ${position} came from ` +
+        `(${trace.steps[step].title})`;
+      why.querySelector("p").textContent =
+        `${size} ${size === 1 ? "value" : "values"} that a rule wrote, a head carried or the start ` +
+        "gave; black arrows: a rule read it, blue: a head carried it, grey: query or key that " +
+        "selected it. Choose one to go there." +
+        (left ? ` The ${left} farthest are not drawn.` : "") +
+        (missing ? " Some of it lies in what this page leaves out." : "");
+      const drawing = $(".espalier-history");
+      drawing.replaceChildren(svg);
+      const { x, y } = svg.querySelector(".target").getBBox();
+      drawing.scrollTo(x - drawing.clientWidth / 2, y - drawing.clientHeight / 2);
+      window.history.replaceState(null, "", `#cell=${node.join(",")}`);
+    } else window.history.replaceState(null, "", " ");
+    mark();
+  }
+
+  // Goes to a value of the history.
+  function visit([step, variable, position]) {
+    if (position < start || position >= start + WINDOW) {
+      start = Math.floor(position / WINDOW) * WINDOW;
+      chooser.value = start;
+      build();
+    }
+    go(step);
+    pointed = [variable, position];
+    tell();
+    cells[variable][position - start].focus();
+  }
+
+  // Marks the cells of the history in this step, with arrows from what they were computed from.
+  function mark() {
+    const links = [];
+    cells.forEach((row) => row.forEach((cell) => cell.classList.remove("fed", "asked")));
+    const at_ = ([variable, position]) => cells[variable]?.[position - start];
+    for (const node of fed.get(at) ?? []) {
+      at_(node.slice(1))?.classList.add(String(node) === String(asked) ? "asked" : "fed");
+      for (const [source, kind] of history.sources(node) ?? []) {
+        const [from, to] = [at_(source.slice(1)), at_(node.slice(1))];
+        if (from && to && kind !== "kept" && from !== to) links.push([from, to, kind]);
+      }
+    }
+    const frame = region.getBoundingClientRect();
+    const middle = (cell) => {
+      const box = cell.getBoundingClientRect();
+      return [box.left + box.width / 2 - frame.left + region.scrollLeft,
+        box.top + box.height / 2 - frame.top];
+    };
+    const table = region.querySelector("table");
+    arrows.setAttribute("width", table.offsetWidth);
+    arrows.setAttribute("height", links.length ? table.offsetHeight : 0);
+    arrows.replaceChildren(history.tip(), ...links.map(([from, to, kind]) =>
+      history.arrow(middle(from), middle(to), kind)));
   }
 
   function point(cell) {
@@ -201,6 +273,8 @@
       pause();
       go(at + side);
     } else if (across && region.contains(event.target)) walk(across);
+    else if (event.key === "Escape" && asked) ask(null);
+    else if (event.key === "Enter" && event.target.dataset.place) askFor(event.target);
     else return;
     event.preventDefault();
   });
@@ -221,6 +295,12 @@
     build();
     show();
   });
+  const askFor = (cell) => ask([at, ...cell.dataset.place.split(" ").map(Number)]);
+  region.addEventListener("click", (event) => {
+    const cell = event.target.closest("td");
+    if (cell) askFor(cell);
+  });
+  window.addEventListener("resize", mark);
   region.addEventListener("mouseover", (event) => point(event.target.closest("td")));
   region.addEventListener("focusin", (event) => point(event.target.closest("td")));
 
@@ -237,4 +317,11 @@
   notes.forEach((note) => region.after(element("p", note, "note")));
   build();
   show();
+  // A link to a cell: #cell=step,variable,position
+  const linked = location.hash.match(/^#cell=(\d+),(\d+),(\d+)$/)?.slice(1).map(Number);
+  if (linked && linked[0] < trace.steps.length && linked[1] < trace.names.length &&
+      linked[2] < trace.tokens.length) {
+    visit(linked);
+    ask(linked);
+  }
 })();
