@@ -3,7 +3,9 @@
 // A node is [step, variable, position]; a link is [node, kind].
 const espalierHistory = (trace) => {
   const MOST = 300; // values that are drawn
-  const SVG = "http://www.w3.org/2000/svg";
+  const drawing = document.createElement("div");
+  drawing.innerHTML = "<svg></svg>";
+  const SVG = drawing.firstChild.namespaceURI;
   const name = (node) => node.join(" ");
   const code = (columns, variable, position) => trace.columns[columns[variable]][position];
   const value = (columns, variable, position) => trace.values[code(columns, variable, position)];
@@ -119,18 +121,12 @@ const espalierHistory = (trace) => {
   // An arrow from one point to another, bent a little where they are one above the other.
   function arrow([x1, y1], [x2, y2], kind) {
     const bend = Math.abs(x1 - x2) < 4 && Math.abs(y1 - y2) > 60 ? 34 : 0;
-    const path = `M${x1} ${y1} Q${(x1 + x2) / 2 + bend} ${(y1 + y2) / 2} ${x2} ${y2}`;
-    return shape("path", { d: path, class: `arrow ${kind}`, "marker-end": "url(#tip)" });
-  }
-  function tip() {
-    const marker = shape("marker", {
-      id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6,
-      orient: "auto-start-reverse",
-    });
-    marker.append(shape("path", { d: "M0 0 L8 4 L0 8 z", fill: "context-stroke" }));
-    const held = shape("defs", {});
-    held.append(marker);
-    return held;
+    const [x, y] = [(x1 + x2) / 2 + bend, (y1 + y2) / 2];
+    const angle = Math.atan2(y2 - y, x2 - x);
+    const barb = (side) =>
+      `${x2 - 7 * Math.cos(angle + side)} ${y2 - 7 * Math.sin(angle + side)}`;
+    const path = `M${x1} ${y1} Q${x} ${y} ${x2} ${y2} M${barb(0.5)} L${x2} ${y2} L${barb(-0.5)}`;
+    return shape("path", { d: path, class: `arrow ${kind}` });
   }
 
   // Where boxes stand: positions across, steps downwards, those of one place one below another.
@@ -160,7 +156,6 @@ const espalierHistory = (trace) => {
     const entries = [...found.values()].slice(0, MOST);
     const { places, rows, across, width, height } = arrange(entries.map((entry) => entry.node));
     const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group" });
-    svg.append(tip());
     across.forEach((position, column) => {
       const x = 70 + column * 128 + 64;
       svg.append(shape("text", { x, y: 14, class: "token" }, cut(trace.tokens[position], 14)));
@@ -202,5 +197,5 @@ const espalierHistory = (trace) => {
     return held;
   }
 
-  return { sources, cells, draw, rule, arrow, tip, shape, name };
+  return { sources, cells, draw, rule, arrow, shape };
 };

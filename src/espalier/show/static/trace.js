@@ -207,7 +207,7 @@
     const table = region.querySelector("table");
     arrows.setAttribute("width", table.offsetWidth);
     arrows.setAttribute("height", links.length ? table.offsetHeight : 0);
-    arrows.replaceChildren(history.tip(), ...links.map(([from, to, kind]) =>
+    arrows.replaceChildren(...links.map(([from, to, kind]) =>
       history.arrow(middle(from), middle(to), kind)));
   }
 
