@@ -12,7 +12,7 @@ from espalier.compiler.heads import default_sharpness
 from espalier.compiler.layout import Layout, lay_out
 from espalier.compiler.model import CompiledModel
 from espalier.compiler.numbers import check_numbers
-from espalier.compiler.realism import add_distractors, choose_basis, mix
+from espalier.compiler.realism import add_distractors, choose_basis, mix, prove
 from espalier.compiler.weights import weights_of
 from espalier.errors import CompileError
 from espalier.language import Program
@@ -59,8 +59,12 @@ def _realistic(layout: Layout, clean: Weights) -> CompiledModel:
     """The model that the layout's realism asks for."""
     assert layout.realism is not None
     clean = add_distractors(layout, clean)
-    layout = replace(layout, basis=choose_basis(layout, layout.realism))
-    return CompiledModel(layout, mix(layout, clean))
+    basis = choose_basis(layout, layout.realism)
+    layout = replace(layout, basis=basis)
+    weights = mix(layout, clean)
+    if layout.realism.proven:
+        layout = replace(layout, basis=replace(basis, layers=prove(layout, weights, clean)))
+    return CompiledModel(layout, weights)
 
 
 def _with_sharpness(realism: object, sharpness: float | None) -> Realism:

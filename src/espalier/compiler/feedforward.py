@@ -16,8 +16,8 @@ remainder   A number that a rule rewrites may be x, a first value, and not its b
             itself, is the remainder.
 
 With `Realism` the slope of a rule's unit takes `ramp` of the way from 0 to 1, around 1/2, so that
-errors in what it reads are not passed on. A reset passes on what it reads, and so takes out what
-an imperfect head has written; not so where what it reads are other variables as well.
+errors in what it reads are not passed on. A reset passes them on, and so takes out whatever an
+imperfect head has written; where that can be negative, one more unit a dimension takes that out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 import torch
 
 from espalier.compiler.expansion import expand, widened
-from espalier.compiler.layout import Layout, averages
+from espalier.compiler.layout import Layout
 from espalier.language import Numerical, Rule, SetValued
 from espalier.nets.compiled import FeedForwardWeights, Sparse
 
@@ -56,11 +56,17 @@ def tabulate(layout: Layout, dtype: torch.dtype) -> FeedForwardWeights:
     program, units = layout.program, _Units()
     for rule in program.rules:
         reads, bias = _reads(layout, rule), 1.0 - len(rule.antecedent)
-        units.add(*widened(reads, bias, _ramp_of(layout, rule)))
+        if passes_on(layout, rule):
+            units.add({place: weight / _room(layout) for place, weight in reads.items()}, bias)
+        else:
+            units.add(*widened(reads, bias, layout.realism and layout.realism.ramp))
     for unit, rule in enumerate(program.rules):
         _write(layout, units, unit, rule)
     for name in layout.flags:
         _clear(layout, units, name)
+    for dimension in _cleared(layout):
+        unit = units.add({dimension: -1 / _room(layout)}, 0.0)
+        units.write(dimension, unit, _room(layout))
     for unit, rule in enumerate(program.rules):
         if _needs_remainder(layout, rule):
             _write_remainder(layout, units, unit, rule)
@@ -85,6 +91,7 @@ def unit_labels(layout: Layout) -> list[str]:
         for dimension in layout.dimensions(name)
         for sign in "+-"
     ]
+    labels += [f"clear {numbered[dimension]} (-)" for dimension in _cleared(layout)]
     labels += [
         f"remainder of {numbered[dimension]}: [{rule}]" if place else f"remainder of [{rule}]"
         for rule in layout.program.rules
@@ -99,6 +106,7 @@ def units_of_rules(layout: Layout) -> list[list[int]]:
     """For each rule its units: its own, and those of the remainder of the number it rewrites."""
     rules, cleared = layout.program.rules, [len(layout.dimensions(name)) for name in layout.flags]
     found, unit = [[number] for number in range(len(rules))], len(rules) + 2 * sum(cleared)
+    unit += len(_cleared(layout))
     for own, rule in zip(found, rules, strict=True):
         if _needs_remainder(layout, rule):
             size = len(layout.dimensions(rule.output))
@@ -107,14 +115,23 @@ def units_of_rules(layout: Layout) -> list[list[int]]:
     return found
 
 
-def _ramp_of(layout: Layout, rule: Rule) -> float | None:
+def passes_on(layout: Layout, rule: Rule) -> bool:
+    """Whether a rule takes out as much as it reads: the reset of a head that carries values."""
+    return rule.is_reset and not isinstance(layout.program.specs[rule.output], Numerical)
+
+
+def _room(layout: Layout) -> float:
+    """How much of a value may be there to be taken out; more than 1 where it is not exact."""
+    return 2.0 if _cleared(layout) else 1.0
+
+
+def _cleared(layout: Layout) -> list[int]:
+    """The dimensions of heads that may hold less than nothing."""
     realism = layout.realism
-    if realism is None or not rule.is_reset:
-        return None if realism is None else realism.ramp
-    if isinstance(layout.program.specs[rule.output], Numerical):
-        return realism.ramp
-    passes_on = averages(layout.program, layout.program.heads[rule.output])
-    return None if passes_on or not (realism.noise or layout.is_superposed) else realism.ramp
+    if realism is None or not (realism.noise or layout.is_superposed):
+        return []
+    heads = [name for name in layout.program.heads if name not in layout.flags]
+    return [dimension for name in heads for dimension in layout.dimensions(name)]
 
 
 def _reads(layout: Layout, rule: Rule) -> dict[int, float]:
@@ -145,7 +162,8 @@ def _write(layout: Layout, units: _Units, unit: int, rule: Rule) -> None:
             for element in value or ():  # type: ignore[union-attr]
                 units.write(layout.dimension(rule.output, element), unit, sign)
         elif value is not None:
-            units.write(layout.dimension(rule.output, spec.code(value)), unit, sign)
+            amount = sign * _room(layout) if passes_on(layout, rule) else sign
+            units.write(layout.dimension(rule.output, spec.code(value)), unit, amount)
 
 
 def _parts(layout: Layout, rule: Rule) -> list[tuple[int, float, float]]:

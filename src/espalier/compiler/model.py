@@ -218,10 +218,20 @@ class CompiledModel(nn.Module):
         finished: Finished = encoder(tokens, lengths, max_layers=max_layers)
         outputs = finished.logits.argmax(-1).tolist()
         layers, halted = finished.layers.tolist(), finished.halted.tolist()
+        self._refuse_unproven(max(layers))
         return {
             number: Run(outputs[row][: len(sequences[number])], layers[row], halted[row])
             for row, number in enumerate(numbers)
         }
+
+    def _refuse_unproven(self, layers: int) -> None:
+        """Raise where a realistic network ran deeper than it is proven right."""
+        proven = None if self.layout.basis is None else self.layout.basis.layers
+        if proven is not None and layers > proven:
+            raise ProgramError(
+                f"the input takes {layers} layers, and this network is proven right for {proven}: "
+                f"compile with realism of {layers} layers, or with proven=False"
+            )
 
     def _refuse_never_halting(self, z: Residual, lengths: Lengths, numbers: list[int]) -> None:
         """Raise for a sequence that no rule can ever make halt, as the interpreter does."""

@@ -11,7 +11,7 @@ from espalier.compiler.heads import project
 from espalier.compiler.layout import Layout, averages
 from espalier.compiler.numbers import number_limit
 from espalier.language import Numerical
-from espalier.nets.compiled import HaltWeights, Sparse, Weights
+from espalier.nets.compiled import PROVEN_FOR, HaltWeights, Sparse, Weights
 
 
 def weights_of(layout: Layout, sharpness: float, dtype: torch.dtype) -> Weights:
@@ -45,7 +45,10 @@ def _halt(layout: Layout) -> HaltWeights | None:
 
 def _limits(layout: Layout, dtype: torch.dtype) -> list[tuple[int, str]]:
     """How long a sequence may be for each head that averages, and why not longer."""
-    program, found = layout.program, []
+    program, found = layout.program, list[tuple[int, str]]()
+    if layout.realism is not None and layout.realism.proven:
+        # No longer one can be proven right.
+        found.append((layout.realism.positions, PROVEN_FOR))
     most = layout.positions or AVERAGED[dtype] // 2
     for name, head in program.heads.items():
         if isinstance(program.specs[name], Numerical):

@@ -4,10 +4,11 @@ Narrower: the stream is the meanings' space without some directions. The first o
 nothing, because no state of the program has any part in them: each variable that is always defined
 has amounts that add up to 1, so the difference of two such sums is always 0. The others are random
 directions among one-hots and sets, spread over all of them, so that what each meaning loses is
-small; numbers, averages, flags and the constant are never superposed. The read-out is the linear
-one of the least mean square error over states whose variables are uniform and independent (null
-half of the time for heads). It is exact as long as only directions of the first kind are gone; a
-read-out by the transposed directions is not, and errs more where others are.
+small. What heads write, numbers, flags and the constant are never superposed: whatever a head has
+written is taken out again in each layer, and nothing else must go with it. The read-out is the
+linear one of the least mean square error over states whose variables are uniform and independent.
+It is exact as long as only directions of the first kind are gone; a read-out by the transposed
+directions is not, and errs more where others are.
 """
 
 from __future__ import annotations
@@ -16,11 +17,10 @@ import torch
 from torch import Tensor
 
 from espalier.compiler.basis import Basis, Realism
-from espalier.compiler.decoding import is_exact
 from espalier.compiler.encoding import members
 from espalier.compiler.layout import Layout
 from espalier.errors import CompileError
-from espalier.language import Categorical, Numerical, SetValued
+from espalier.language import Categorical, Numerical, SetValued, Variable
 
 
 def choose_basis(layout: Layout, realism: Realism) -> Basis:
@@ -52,10 +52,10 @@ def _superpose(layout: Layout, width: int, source: torch.Generator) -> tuple[Ten
     shared = _shared(layout)
     rest = [place for place in range(layout.width) if place not in set(shared)]
     free, lost = _free(layout, shared), layout.width - width
-    if lost > len(shared) - free.shape[1] and lost >= len(shared):
+    if lost >= len(shared):
         raise CompileError(
-            f"width={width} is too small: {len(rest)} of {layout.width} meanings (numbers, "
-            f"averages, flags, constants, distractors) need a dimension each, and the other "
+            f"width={width} is too small: {len(rest)} of {layout.width} meanings (of heads, "
+            f"numbers, constants and distractors) need a dimension each, and the other "
             f"{len(shared)} at least one in all; give width={len(rest) + 1} or more"
         )
     gone = free[:, :lost]
@@ -80,9 +80,13 @@ def _shared(layout: Layout) -> list[int]:
     return [
         dimension
         for name, spec in layout.program.specs.items()
-        if not isinstance(spec, Numerical) and is_exact(layout, name)
+        if _may_share(layout, name, spec)
         for dimension in layout.dimensions(name)
     ]
+
+
+def _may_share(layout: Layout, name: str, spec: Variable) -> bool:
+    return name not in layout.program.heads and not isinstance(spec, Numerical)
 
 
 def _free(layout: Layout, shared: list[int]) -> Tensor:
@@ -104,15 +108,14 @@ def _moments(layout: Layout, shared: list[int]) -> Tensor:
     """The second moments of the shared meanings over uniform, independent values."""
     means, blocks = [], []
     for name, spec in layout.program.specs.items():
-        if isinstance(spec, Numerical) or not is_exact(layout, name):
+        if not _may_share(layout, name, spec):
             continue
         if isinstance(spec, SetValued):
             states = members(spec)
         else:
             states = torch.eye(spec.size, dtype=torch.float64)
-        share = (0.5 if name in layout.program.heads else 1.0) / len(states)
-        means.append(share * states.sum(0))
-        blocks.append(share * states.t() @ states - torch.outer(means[-1], means[-1]))
+        means.append(states.mean(0))
+        blocks.append(states.t() @ states / len(states) - torch.outer(means[-1], means[-1]))
     mean = torch.cat(means)
     found: Tensor = torch.block_diag(*blocks) + torch.outer(mean, mean)
     # A set's element that no declared set has would have no amount, and no read-out.

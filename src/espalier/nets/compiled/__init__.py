@@ -3,7 +3,7 @@
 from espalier.nets.compiled.decoder import CachedDecoder
 from espalier.nets.compiled.encoder import CompiledEncoder, FixedDepth
 from espalier.nets.compiled.feedforward import Expansion
-from espalier.nets.compiled.halting import Finished, hold
+from espalier.nets.compiled.halting import PROVEN_FOR, Finished, hold
 from espalier.nets.compiled.mlp import TrainedFeedForward, apply_mlps, random_mlps, see
 from espalier.nets.compiled.modules import MLP
 from espalier.nets.compiled.probing import Probe, Silenced, run_probed
@@ -22,6 +22,7 @@ from espalier.nets.compiled.weights import (
 
 __all__ = [
     "MLP",
+    "PROVEN_FOR",
     "CachedDecoder",
     "CompiledEncoder",
     "Expansion",

@@ -13,6 +13,8 @@ from espalier.shapes import Residual, Valid
 
 # A sequence that has run this long without halting is watched for a state that comes back.
 WATCH_FROM = 1024
+# Why a realistic network takes no longer sequence.
+PROVEN_FOR = "no longer one was proven right"
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,12 @@ class Halting(nn.Module):
     def check_length(self, length: int | torch.SymInt, dtype: torch.dtype) -> None:
         """Refuse a sequence that is too long for the averages of this model."""
         if self.longest is not None and length > self.longest:
+            remedy = f"{self.why}; compile with a wider dtype"
+            if self.why == PROVEN_FOR:
+                remedy = f"{PROVEN_FOR}; compile with realism of more positions, or proven=False"
             raise ProgramError(
                 f"the input has {length} positions; with {dtype} this model takes {self.longest} "
-                f"at most: {self.why}; compile with a wider dtype"
+                f"at most: {remedy}"
             )
 
 
