@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-NAMES = ("programs", "functions", "wide", "generation", "scan", "training", "decompose")
+NAMES = ("programs", "functions", "wide", "generation", "scan", "training", "decompose", "realism")
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from . import rasp as rasp
 from . import zoo as zoo
 from .compiler import Realism as Realism
 from .compiler import compile_program as compile_program
+from .compiler import margins as margins
 from .data import parity_split as parity_split
 from .data import scaffold_corpus as scaffold_corpus
 from .data import scan_split as scan_split

@@ -20,6 +20,7 @@ from espalier.compiler.interventions import Intervener, LastPositions
 from espalier.compiler.layout import Layout, lay_out
 from espalier.compiler.model import CompiledModel, load_compiled
 from espalier.compiler.open_runs import probed_runs, run_with_plan
+from espalier.compiler.margins import Dial, Margins, margins
 
 __all__ = [
     "FORMAT",
@@ -31,7 +32,9 @@ __all__ = [
     "CompiledModel",
     "Intervener",
     "LastPositions",
+    "Dial",
     "Layout",
+    "Margins",
     "Realism",
     "RunCache",
     "WeightsDecoder",
@@ -42,6 +45,7 @@ __all__ = [
     "is_exact",
     "lay_out",
     "load_compiled",
+    "margins",
     "pad",
     "probed_runs",
     "run_with_plan",
