@@ -112,7 +112,7 @@ def random_realism(dice: Random, meanings: int) -> es.Realism:
     )
 
 
-@settings(max_examples=max(40, settings().max_examples // 2))
+@settings(max_examples=max(30, settings().max_examples // 4))
 @given(cases(strict=True), st.randoms(use_true_random=False))
 def test_what_is_accepted_is_right(case: Case, dice: Random) -> None:
     realism = random_realism(dice, es.compiler.lay_out(case.program).width)

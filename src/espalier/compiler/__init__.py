@@ -18,9 +18,9 @@ from espalier.compiler.encoding import encode, encode_meanings
 from espalier.compiler.files import FORMAT
 from espalier.compiler.interventions import Intervener, LastPositions
 from espalier.compiler.layout import Layout, lay_out
+from espalier.compiler.margins import Dial, Margins, margins
 from espalier.compiler.model import CompiledModel, load_compiled
 from espalier.compiler.open_runs import probed_runs, run_with_plan
-from espalier.compiler.margins import Dial, Margins, margins
 
 __all__ = [
     "FORMAT",
@@ -30,9 +30,9 @@ __all__ = [
     "Basis",
     "Column",
     "CompiledModel",
+    "Dial",
     "Intervener",
     "LastPositions",
-    "Dial",
     "Layout",
     "Margins",
     "Realism",

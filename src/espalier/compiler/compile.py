@@ -57,12 +57,13 @@ def compile_program(
 
 def _realistic(layout: Layout, clean: Weights) -> CompiledModel:
     """The model that the layout's realism asks for."""
-    assert layout.realism is not None
+    realism = layout.realism
+    assert realism is not None
     clean = add_distractors(layout, clean)
-    basis = choose_basis(layout, layout.realism)
+    basis = choose_basis(layout, realism)
     layout = replace(layout, basis=basis)
     weights = mix(layout, clean)
-    if layout.realism.proven:
+    if realism.proven:
         layout = replace(layout, basis=replace(basis, layers=prove(layout, weights, clean)))
     return CompiledModel(layout, weights)
 

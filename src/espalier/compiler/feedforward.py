@@ -59,7 +59,8 @@ def tabulate(layout: Layout, dtype: torch.dtype) -> FeedForwardWeights:
         if passes_on(layout, rule):
             units.add({place: weight / _room(layout) for place, weight in reads.items()}, bias)
         else:
-            units.add(*widened(reads, bias, layout.realism and layout.realism.ramp))
+            ramp = None if layout.realism is None else layout.realism.ramp
+            units.add(*widened(reads, bias, ramp))
     for unit, rule in enumerate(program.rules):
         _write(layout, units, unit, rule)
     for name in layout.flags:

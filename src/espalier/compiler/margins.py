@@ -18,9 +18,10 @@ import torch
 from torch import Tensor
 
 from espalier.compiler.basis import Realism
+from espalier.compiler.batches import pad
 from espalier.compiler.compile import compile_program
 from espalier.compiler.decoding import decode
-from espalier.compiler.model import CompiledModel, pad
+from espalier.compiler.model import CompiledModel
 from espalier.errors import CompileError, EspalierError
 from espalier.language import Program, Run, check_batch, check_layers
 from espalier.nets.compiled import MLP, hold

@@ -89,8 +89,8 @@ class Bounds:
             ]
         mean = self._weights.heads[place].mean
         if mean is None:
-            return Selection((places + 1) * math.exp(logit - sharpness / 2), logit), []
-        leak = places * math.exp(min(2 * logit - sharpness, 0.0))
+            return Selection(self._seen((places + 1) * math.exp(logit - sharpness / 2)), logit), []
+        leak = self._seen(places * math.exp(min(2 * logit - sharpness, 0.0)))
         held = [
             number / float(layout.formats[head.value].parts.factor)
             for number in program.held[head.value]
@@ -100,6 +100,11 @@ class Bounds:
         off = float(value[:-1].max() + 2 * most * value[-1])
         off += wide * (math.expm1(min(2 * logit, 700.0)) + leak)
         return Selection(leak, logit, off + 2 * (mean.base is not None and off > 0)), []
+
+    def _seen(self, leak: float) -> float:
+        """A weight as the softmax has it, which rounds what is too small to 0."""
+        dtype = torch.promote_types(self._weights.token_embedding.dtype, torch.float32)
+        return leak if leak >= torch.finfo(dtype).tiny * 1e-7 else 0.0
 
     def _expanded(self, layers: int, heads: list[Selection]) -> list[Shortfall]:
         """What may go wrong between the stream and the features that rules read."""

@@ -110,10 +110,9 @@ def _moments(layout: Layout, shared: list[int]) -> Tensor:
     for name, spec in layout.program.specs.items():
         if not _may_share(layout, name, spec):
             continue
+        states = torch.eye(len(spec.values), dtype=torch.float64)
         if isinstance(spec, SetValued):
             states = members(spec)
-        else:
-            states = torch.eye(spec.size, dtype=torch.float64)
         means.append(states.mean(0))
         blocks.append(states.t() @ states / len(states) - torch.outer(means[-1], means[-1]))
     mean = torch.cat(means)

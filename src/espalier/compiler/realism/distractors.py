@@ -59,7 +59,7 @@ def _head(layout: Layout, weights: Weights, dimension: int, dice: random.Random)
     asking = dice.choice(weights.heads) if weights.heads else None
     if asking is not None:
         return replace(asking, value=value, output=output, mean=None)
-    scale = 256.0 if layout.realism is None else layout.realism.sharpness or 256.0
+    scale = float((layout.realism and layout.realism.sharpness) or 256.0)
     asked, answered = (_questions(layout, dice, 1)[0][:1] for _ in range(2))
     query = Sparse.of((1, width), [(0, d, scale) for d in asked], dtype)
     key = Sparse.of((1, width), [(0, d, 1.0) for d in answered], dtype)
