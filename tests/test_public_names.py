@@ -19,7 +19,8 @@ def test_the_names_that_users_rely_on() -> None:
     wanted = (
         "interpret interpret_many compile_program verify generate evaluate minimal local_optimum "
         "train load language_model english_model decompose interdependence reproduce zoo rasp "
-        "circuit language ProgramError CompileError UndefinedError FileError"
+        "circuit to_onnx to_transformers to_transformer_lens "
+        "language ProgramError CompileError UndefinedError FileError"
     )
     assert set(wanted.split()) <= set(es.__all__)
     wanted = "var numerical_var set_var qkv v_relative halt_spec program_spec RuleBuilder Rule"

@@ -24,6 +24,9 @@ from .errors import ModelError as ModelError
 from .errors import ProgramError as ProgramError
 from .errors import UndefinedError as UndefinedError
 from .experiments import reproduce as reproduce
+from .exports import to_onnx as to_onnx
+from .exports import to_transformer_lens as to_transformer_lens
+from .exports import to_transformers as to_transformers
 from .interpreter import interpret as interpret
 from .interpreter import interpret_many as interpret_many
 from .language import program_spec as program_spec

@@ -143,11 +143,16 @@ class PlainTransformer(nn.Module):
             x = block(x)
         return x
 
+    @property
+    def device(self) -> torch.device:
+        """Where the model runs."""
+        return self.embed.weight.device
+
     def pad(self, sequences: Sequence[Sequence[int]]) -> Tokens:
         """Sequences of any lengths as one batch."""
         width = max(map(len, sequences), default=0)
         rows = [[*row, *[self.config.pad_id] * (width - len(row))] for row in sequences]
-        return torch.tensor(rows, device=self.embed.weight.device)
+        return torch.tensor(rows, device=self.device)
 
     def untied(self) -> PlainTransformer:
         """A copy in which every block has parameters of its own."""

@@ -1,0 +1,7 @@
+"""Compiled programs in the tools of others; each is imported only where it is asked for."""
+
+from espalier.exports.lens import to_transformer_lens
+from espalier.exports.onnx import to_onnx
+from espalier.exports.transformers import to_transformers
+
+__all__ = ["to_onnx", "to_transformer_lens", "to_transformers"]
