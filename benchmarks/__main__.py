@@ -3,7 +3,17 @@
 import sys
 from importlib import import_module
 
-NAMES = ("programs", "functions", "wide", "generation", "scan", "training", "decompose", "realism")
+NAMES = (
+    "programs",
+    "functions",
+    "wide",
+    "generation",
+    "scan",
+    "interventions",
+    "training",
+    "decompose",
+    "realism",
+)
 
 
 def main() -> None:

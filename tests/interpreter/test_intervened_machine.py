@@ -5,6 +5,7 @@ from hypothesis import given
 from changes import changed_inputs, run_changed
 from coding import decode, rounded
 from espalier.interpreter import IntervenedMachine
+from espalier.interpreter.forking import run_forked
 from espalier.interventions import make_plan
 
 
@@ -35,3 +36,18 @@ def test_it_does_what_the_definition_says(case) -> None:
         assert updated[number] == [rounded(states) for states in expected.updated]
         assert (run.outputs, run.layers) == (expected.outputs, expected.layers)
         assert run.halted == expected.halted
+
+
+@given(changed_inputs())
+def test_runs_that_share_their_inputs_are_as_they_are_alone(case) -> None:
+    program, pairs, layers = case
+    batch = [tokens for tokens, _ in pairs for _ in pairs] * 2
+    nested = [some for _, some in pairs] * len(pairs) + [[]] * (len(batch) // 2)
+    lengths = [len(tokens) for tokens in batch]
+    plan = make_plan(program, nested, lengths, checked=False)
+    if not plan.owners:
+        return
+    machine, other = IntervenedMachine(plan), IntervenedMachine(plan)
+    expected = machine.run(machine.start(batch), max_layers=layers)
+    assert run_forked(other, [tuple(tokens) for tokens in batch], layers) == expected
+    assert other.touched.tolist() == machine.touched.tolist()

@@ -126,9 +126,9 @@ class Intervener(Probe):
             if not len(row):
                 continue
             old = self._decode(z[row, rows.position], name)
-            self.touched[rows.owner[_differ(old, rows.what)]] = True
-            # Of several at one place the last counts.
             places = row * z.shape[1] + rows.position
+            self.touched[rows.owner[_differ(rows.found(places, old), rows.what)]] = True
+            # Of several at one place the last counts.
             _, last = np.unique(places[::-1], return_index=True)
             last = len(places) - 1 - last
             at = row[last], rows.position[last]

@@ -94,7 +94,8 @@ class State:
         example, position = self.batch.example[entries], self.batch.position[entries]
         batch = replace(self.batch, example=example, position=position)
         columns = {name: column[entries] for name, column in self.columns.items()}
-        return replace(self, batch=batch, columns=columns)
+        resting = None if self.resting is None else self.resting[entries]
+        return replace(self, batch=batch, columns=columns, resting=resting)
 
     def put(self, entries: Mask, other: State) -> State:
         """The state with `other` at these entries."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from espalier.interpreter.batch import State
+from espalier.interpreter.forking import run_forked
 from espalier.interpreter.interventions import IntervenedMachine
 from espalier.interpreter.machine import Machine
 from espalier.interpreter.trace import Trace, moment_of
@@ -73,9 +74,12 @@ def interpret_many(
     sequences = check_batch(program, batch)
     machine = machine_for(program, sequences, interventions, max_layers)
     runs: dict[int, Run] = {}
-    for numbers in chunks(sequences):
-        first = machine.start([sequences[n] for n in numbers], np.asarray(numbers))
-        runs |= machine.run(first, max_layers=max_layers)
+    if isinstance(machine, IntervenedMachine) and 2 * len(set(sequences)) <= len(sequences):
+        runs = run_forked(machine, sequences, max_layers)
+    else:
+        for numbers in chunks(sequences):
+            first = machine.start([sequences[n] for n in numbers], np.asarray(numbers))
+            runs |= machine.run(first, max_layers=max_layers)
     runs = with_idle(machine, runs)
     return Runs(runs[number] for number in range(len(sequences)))
 

@@ -10,7 +10,7 @@ import numpy as np
 from espalier.interpreter import refusals
 from espalier.interpreter.attention import Edges, selects
 from espalier.interpreter.batch import Batch, Column, Ints, Mask, State
-from espalier.interpreter.machine import Machine, Observer, null_column
+from espalier.interpreter.machine import Machine, null_column
 from espalier.interpreter.tables import Fires
 from espalier.interventions import Plan, Rows, Sublayer
 from espalier.language import Run
@@ -34,20 +34,24 @@ class IntervenedMachine(Machine):
         starts: Ints | None = None,
     ) -> State:
         """The state before the first layer, changed by what is set there."""
-        return self._write(super().start(sequences, inputs, starts), "mlp")
+        return self.write(super().start(sequences, inputs, starts), "mlp")
 
     def attend(self, state: State) -> State:
         """The state after the attention sub-layer and what is set there."""
-        return self._write(super().attend(state), "attention")
+        return self.write(super().attend(state), "attention")
 
     def update(self, state: State) -> State:
         """The state after the MLP sub-layer and what is set there."""
+        return self.write(self.apply_rules(state), "mlp")
+
+    def apply_rules(self, state: State) -> State:
+        """The state after the MLP sub-layer alone."""
         after, resting = super().update(state), state.resting
         if resting is not None and resting.any():
             # What was set of a head at a position that rests is null again like any head's output.
             for name in self.program.heads:
                 after.columns[name][resting] = null_column(self.program.specs[name], 1)[0]
-        return self._write(after, "mlp")
+        return after
 
     def cuts(self, state: State) -> Mapping[str, Edges]:
         """By head, the edges that are cut in the layer after `state`."""
@@ -87,14 +91,14 @@ class IntervenedMachine(Machine):
         if watched.layer > self.plan.last:
             refusals.refuse_repeated(self.program, state, watched)
 
-    def run(
-        self, state: State, *, max_layers: int | None = None, observe: Observer | None = None
-    ) -> dict[int, Run]:
-        """The run of every sequence; an output that is null is None."""
-        runs = super().run(state, max_layers=max_layers, observe=observe)
-        return {number: replace(run, outputs=_outputs(run)) for number, run in runs.items()}
+    def collect(self, state: State, *, halted: bool) -> dict[int, Run]:
+        """The runs of sequences that end in this state; an output that is null is None."""
+        runs = super().collect(state, halted=halted)
+        if state.nullable:
+            runs = {number: replace(run, outputs=_outputs(run)) for number, run in runs.items()}
+        return runs
 
-    def _write(self, state: State, sublayer: Sublayer) -> State:
+    def write(self, state: State, sublayer: Sublayer) -> State:
         """The state with what is set after this sub-layer of its layer."""
         batch, columns, nullable = state.batch, dict(state.columns), state.nullable
 
@@ -109,7 +113,8 @@ class IntervenedMachine(Machine):
             entries, there = _entries(batch, rows.input, rows.position)
             rows, entries = rows.take(there), entries[there]
             old: Column = columns[name]
-            self.touched[rows.owner[refusals.differ(old[entries], rows.what)]] = True
+            changed = refusals.differ(rows.found(entries, old[entries]), rows.what)
+            self.touched[rows.owner[changed]] = True
             columns[name] = old.copy()
             columns[name][entries] = rows.what  # of several at one place the last counts
             nullable |= bool(refusals.is_null(columns[name][entries]).any())

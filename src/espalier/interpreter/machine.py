@@ -183,12 +183,12 @@ class Machine:
             if observe is not None:
                 observe(attended, state)
             done = self.halted(state)
-            runs |= self._collect(state.keep(done), halted=True)
+            runs |= self.collect(state.keep(done), halted=True)
             state, watched = state.keep(~done), watched.keep(~done)
             if max_layers is None and state.layer >= WATCH_FROM:
                 self.refuse_endless(state, watched)
                 watched = state if state.layer & (state.layer - 1) == 0 else watched
-        return runs | self._collect(state, halted=False)
+        return runs | self.collect(state, halted=False)
 
     def refuse_endless(self, state: State, watched: State) -> None:
         """Raise where a sequence will never halt, by what came back since `watched`."""
@@ -201,7 +201,8 @@ class Machine:
             return np.zeros(len(state.batch), dtype=bool)
         return state.batch.every(state.columns[halt.variable] == halt.value)
 
-    def _collect(self, state: State, *, halted: bool) -> dict[int, Run]:
+    def collect(self, state: State, *, halted: bool) -> dict[int, Run]:
+        """The runs of sequences that end in this state."""
         outputs = state.columns[self.program.output_name]
         parts = np.split(outputs, np.cumsum(state.batch.lengths)[:-1])
         return {

@@ -38,6 +38,14 @@ class Rows(NamedTuple):
         where = self.position[which]
         return Rows(self.owner[which], self.input[which], where, self.what[which])
 
+    def found(self, places: Ints, old: Column) -> Column:
+        """What each row finds where it writes: `old`, or what the row before it has written."""
+        order = np.argsort(places, kind="stable")
+        again = places[order][1:] == places[order][:-1]
+        found = old.astype(np.result_type(old, self.what))
+        found[order[1:][again]] = self.what[order[:-1][again]]
+        return found
+
 
 @dataclass(frozen=True)
 class Over:
@@ -78,6 +86,18 @@ class Plan:
     def last(self) -> int:
         """The last layer that an intervention names."""
         return max(self.layers, default=0)
+
+    def spans(self) -> tuple[Ints, Ints]:
+        """For each input the first and the last layer of its interventions; -1 where it has none.
+
+        One that names no layer begins with the first and has no end.
+        """
+        forever = np.iinfo(np.int64).max
+        begin, end = np.full(len(self.lists), forever), np.full(len(self.lists), -1)
+        for (number, place), layer in zip(self.owners, self.layers, strict=True):
+            last = layer if self.lists[number][place].layer is not None else forever
+            begin[number], end[number] = min(begin[number], layer), max(end[number], last)
+        return np.where(end < 0, -1, begin), end
 
     def writes_at(
         self, layer: int, sublayer: Sublayer, look: Look, running: Container[int]
