@@ -23,6 +23,7 @@ LABELS = {
     "bottom-up-figure-11": ("scaffold length k", "P(close | focus)", "20 rules", "open symbol"),
     "bottom-up-figure-12": ("place in the rule", "dE(close)/dh", "scaffold length 4"),
     "interdependence-figure-6": ("epoch", "DI(open, scaffold), logits", "familiar"),
+    "english-dropout": ("epoch", "validation perplexity", "dropout 0.5"),
     "scaffold-claims": ("scaffold length k", "P(close | open) at the end", "holds"),
 }
 

@@ -41,8 +41,8 @@ class Claim:
     quantity: str
     figure: int
     values: Callable[[Pair], pandas.Series]
-    side: Literal["above", "below"]
-    bound: Callable[[Pair], float]
+    side: Literal["above", "below"] = "above"
+    bound: Callable[[Pair], float] = lambda _: 0.0
 
     def holds(self, interval: Interval, bound: float) -> bool:
         """Whether the interval lies on the right side of the bound."""
@@ -58,8 +58,6 @@ def claims() -> tuple[Claim, ...]:
             quantity=f"epochs by which P(close) reaches {LEARNT} earlier, scaffolds of training",
             figure=7,
             values=lambda pair: _epochs_earlier(pair, "in_domain", LEARNT),
-            side="above",
-            bound=lambda _: 0.0,
         ),
         Claim(
             key="2",
@@ -76,7 +74,6 @@ def claims() -> tuple[Claim, ...]:
             quantity="P(close | open) at the end on random scaffolds, familiar",
             figure=8,
             values=lambda pair: _at_end(pair.familiar, "out_of_domain", "probability"),
-            side="above",
             bound=lambda pair: TIMES_CHANCE * pair.chance,
         ),
         Claim(
@@ -85,8 +82,6 @@ def claims() -> tuple[Claim, ...]:
             quantity=f"epochs by which P(close | open) reaches {TIMES_CHANCE} x chance earlier",
             figure=8,
             values=lambda pair: _epochs_earlier(pair, "out_of_domain", TIMES_CHANCE * pair.chance),
-            side="above",
-            bound=lambda _: 0.0,
         ),
         Claim(
             key="4a",
@@ -94,8 +89,6 @@ def claims() -> tuple[Claim, ...]:
             quantity="DI at the end, scaffolds of training, familiar - unfamiliar",
             figure=10,
             values=_more_interdependent,
-            side="above",
-            bound=lambda _: 0.0,
         ),
         Claim(
             key="4b",
@@ -103,8 +96,6 @@ def claims() -> tuple[Claim, ...]:
             quantity="DI at the end - DI at the first epoch, scaffolds of training, familiar",
             figure=10,
             values=_growth,
-            side="above",
-            bound=lambda _: 0.0,
         ),
         *(
             Claim(

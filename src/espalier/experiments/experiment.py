@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 Scale = Literal["smoke", "small", "paper"]
 T = TypeVar("T")
 
-__all__ = ["Experiment", "Row", "Scale", "check_scale", "parts_of"]
+__all__ = ["Experiment", "Row", "Scale", "check_scale", "parts_of", "short_digest"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ def check_scale(scale: Any) -> Scale:
         raise ConfigError(f"there is no scale {scale!r}; {nearest(scale, get_args(Scale))}")
     found: Scale = scale
     return found
+
+
+def short_digest(settings: dict[str, Any]) -> str:
+    """Ten letters: the same for equal settings, and different for others."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
 
 
 def parts_of(config: Any, kind: type[T] | tuple[type[T], ...]) -> list[T]:

@@ -13,11 +13,12 @@ import numpy as np
 from jaxtyping import Float
 
 from espalier.errors import DataError
+from espalier.syntax import bootstrap_means
 
 if TYPE_CHECKING:
     import pandas
 
-LEVEL, RESAMPLES, SEED = 0.95, 4_000, 0
+LEVEL, RESAMPLES = 0.95, 4_000
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,10 @@ def bootstrap(values: Sequence[float] | Float[Any, " S"], *, level: float = LEVE
         raise DataError(f"an interval needs finite values, one a seed at least; found {found}")
     if not 0 < level < 1:
         raise DataError(f"level is {level}; it must lie between 0 and 1")
-    drawn = np.random.default_rng(SEED).integers(len(found), size=(RESAMPLES, len(found)))
-    tail = (1 - level) / 2
-    low, high = np.quantile(found[drawn].mean(axis=1), [tail, 1 - tail])
-    mean = float(found.mean())
-    # rounding can part equal numbers in their last bit
-    return Interval(mean, min(float(low), mean), max(float(high), mean), len(found))
+    one, each = found[:, None], np.ones((len(found), 1))
+    bounds = bootstrap_means(one, each, resamples=RESAMPLES, level=level)
+    mean, low, high = (float(bound[0]) for bound in bounds)
+    return Interval(mean, low, high, len(found))
 
 
 def summarise(rows: pandas.DataFrame, value: str, *, by: Sequence[str]) -> pandas.DataFrame:

@@ -54,17 +54,19 @@ def read_bank(language: Language) -> Treebank:
     """The sentences that are read."""
     if language.made is not None:
         return branching_corpus(language.made).bank
+    assert language.bank is not None
     source, count = language.bank.source, language.bank.sentences
     bank = treebank(source, name=source)
     return bank if count is None else bank.sample(count)
 
 
 def digest(language: Language, cache: RunCache) -> str:
-    """SHA-256 over the treebank and what every model was trained on."""
-    whole = hashlib.sha256(read_bank(language).digest.encode())
+    """SHA-256 over the treebank, if one is read, and what every model was trained on."""
+    read = language.bank is not None or language.made is not None
+    whole = hashlib.sha256(read_bank(language).digest.encode() if read else b"")
     for seed in range(language.seeds):
         if language.run is not None:
-            manifest = _trained(language, seed, cache).manifest() or {}
+            manifest = trained_folder(language, seed, cache).manifest() or {}
             whole.update(manifest["data"]["sha256"].encode())
     return whole.hexdigest()
 
@@ -79,7 +81,7 @@ def _models(of: Checkpoints, cache: RunCache) -> Iterator[tuple[int, float, Lang
         yield 0, 1.0, model
         return
     for seed in range(language.seeds):
-        folder = _trained(language, seed, cache)
+        folder = trained_folder(language, seed, cache)
         files, last = checkpoints(folder.path), folder.rows()[-1]
         per_epoch = float(last["step"]) / float(last["epoch"])
         chosen = {"last": files[-1:], "ends": [files[0], files[-1]], "all": files}[of.which]
@@ -89,7 +91,7 @@ def _models(of: Checkpoints, cache: RunCache) -> Iterator[tuple[int, float, Lang
             yield seed, epoch, load_language_model(file)
 
 
-def _trained(language: Language, seed: int, cache: RunCache) -> RunFolder:
+def trained_folder(language: Language, seed: int, cache: RunCache) -> RunFolder:
     """The run of one seed, trained to its end."""
     folder = RunFolder.create(cache.path / language.folder / f"seed-{seed}")
     run, manifest = _run_of(language, seed, cache), folder.manifest()

@@ -7,14 +7,11 @@ English-EWT, which takes a GPU.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from espalier.data import BranchingConfig, Order
 from espalier.errors import ConfigError
-from espalier.experiments.experiment import Scale, check_scale
+from espalier.experiments.experiment import Scale, check_scale, short_digest
 from espalier.training import Network, Recipe, TextRun
 
 EARLY = "step:0,100,300,1000"  # what is learnt within the first epoch
@@ -33,11 +30,12 @@ class Language:
     """What is read, and by which models.
 
     `run` says how they are trained, one for each of the seeds; without it, the package's own model
-    reads. Of a language that is `made`, text and treebank both come from there.
+    reads. Of a language that is `made`, text and treebank both come from there; without a `bank`
+    models are trained alone.
     """
 
     run: TextRun | None = None
-    bank: Bank = field(default_factory=Bank)
+    bank: Bank | None = field(default_factory=Bank)
     made: BranchingConfig | None = None
     seeds: int = 1
 
@@ -50,13 +48,13 @@ class Language:
     @property
     def name(self) -> str:
         """The same for equal settings, and different for others."""
-        return f"language-{_digest(asdict(self))}"
+        return f"language-{short_digest(asdict(self))}"
 
     @property
     def folder(self) -> str:
         """Of the models: the same whatever treebank they read, and however many seeds there are."""
         held = asdict(self)
-        return f"text-{_digest({name: held[name] for name in ('run', 'made')})}"
+        return f"text-{short_digest({name: held[name] for name in ('run', 'made')})}"
 
 
 def english(scale: Scale) -> Language:
@@ -96,10 +94,6 @@ def made_up(order: Order, scale: Scale) -> Language:
             network, keep = Network(hidden=64), "step:0,30,100+epoch"  # an epoch has 167 steps
             run = TextRun("", None, network, recipe, keep=keep, engine="batched")
             return Language(run, made=config, seeds=3 if scale == "paper" else 1)
-
-
-def _digest(settings: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
 
 
 def _paper() -> TextRun:

@@ -6,7 +6,7 @@ were, how many were answered rightly, and how many with 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from espalier.training import ParityRun, Trainable, TrainedRun, train
 if TYPE_CHECKING:
     import pandas
 
+    from espalier.language import Run
     from espalier.zoo import Entry
 
 SPARE_LAYERS = 8  # beyond those that the longest string takes, for models that do not halt
@@ -89,12 +90,11 @@ def read_cells(read: Read, cache: RunCache) -> list[Row]:
         seeds=read.seeds,
         max_layers=entry.max_layers,
     )
-    found = _trained(run, read, cache).models
     inputs = [entry.encode(string) for string in test.strings()]
+    found = _trained(run, read, cache).models.run_many(inputs, max_layers=_most_layers(entry, test))
     rows: list[Row] = []
-    for seed, runs in enumerate(found.run_many(inputs, max_layers=_most_layers(entry, test))):
-        answers = np.asarray([run.outputs[-1] for run in runs])
-        rows += cells(test, answers, _labels(read, "readable", seed))
+    for seed, runs in enumerate(found):
+        rows += cells(test, _last(runs), _labels(read, "readable", seed))
     return rows
 
 
@@ -133,7 +133,10 @@ def training_inputs(traced: Traced | Read, entry: Entry) -> list[list[int]]:
 def ask(model: CompiledModel, entry: Entry, test: ParitySet) -> np.ndarray:
     """What the model's last position says of each string, when it halts or has no layers left."""
     inputs = [entry.encode(string) for string in test.strings()]
-    runs = model.run_many(inputs, max_layers=_most_layers(entry, test))
+    return _last(model.run_many(inputs, max_layers=_most_layers(entry, test)))
+
+
+def _last(runs: Iterable[Run]) -> np.ndarray:
     return np.asarray([run.outputs[-1] for run in runs])
 
 

@@ -9,7 +9,6 @@ is compiled, and all weights are learnt from traces that need only be linearly r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,14 @@ from espalier.experiments.parity_answers import (
     traced_cells,
     transformer_cells,
 )
-from espalier.experiments.parity_models import Read, Traced, end_to_end, readable, traced
+from espalier.experiments.parity_models import (
+    Learners,
+    Read,
+    Traced,
+    end_to_end,
+    readable,
+    traced,
+)
 from espalier.training import ParityRun
 
 if TYPE_CHECKING:
@@ -50,69 +56,50 @@ Looks = Mapping[Any, tuple[str, ...]]  # colour, dash, marker and name by value
 BLACK, BLUE, RED = ("#1b1f27", "-", "o"), ("#1f6fb4", "--", "s"), ("#d02f2f", ":", "^")
 
 
-@dataclass(frozen=True)
-class OnTraces:
+def on_traces(scale: Scale) -> Learners:
     """The programs, with what is trained on their traces."""
-
-    traced: tuple[Traced, ...]
-
-    @classmethod
-    def at(cls, scale: Scale) -> OnTraces:
-        """The preset of a scale."""
-        return cls(traced(scale))
+    return Learners(traced(scale))
 
 
-@dataclass(frozen=True)
-class Readable:
+def readable_programs(scale: Scale) -> Learners:
     """The programs, and the Transformers that go through their traces."""
-
-    read: tuple[Read, ...]
-
-    @classmethod
-    def at(cls, scale: Scale) -> Readable:
-        """The preset of a scale."""
-        return cls(readable(scale))
+    return Learners(readable(scale))
 
 
-@dataclass(frozen=True)
-class EndToEnd:
+def transformers(scale: Scale) -> Learners:
     """The Transformers of Table 3."""
-
-    runs: tuple[ParityRun, ...]
-
-    @classmethod
-    def at(cls, scale: Scale) -> EndToEnd:
-        """The preset of a scale."""
-        return cls(end_to_end(scale))
+    return Learners(end_to_end(scale))
 
 
-@dataclass(frozen=True)
-class BothWays:
+def both_ways_taught(scale: Scale) -> Learners:
     """What is trained on traces, and the shallower Transformers with relative positions."""
-
-    traced: tuple[Traced, ...]
-    runs: tuple[ParityRun, ...]
-
-    @classmethod
-    def at(cls, scale: Scale) -> BothWays:
-        """The preset of a scale."""
-        relative = [run for run in end_to_end(scale) if run.shape.positions == "relative"]
-        fewest = min(run.shape.layers for run in relative)
-        shallow = tuple(run for run in relative if run.shape.layers == fewest)
-        return cls(traced(scale), shallow)
+    relative = [run for run in end_to_end(scale) if run.shape.positions == "relative"]
+    fewest = min(run.shape.layers for run in relative)
+    return Learners((*traced(scale), *(run for run in relative if run.shape.layers == fewest)))
 
 
 # Rows: answers by kind of model, seed, length and number of ones.
 
 
-def on_traces(config: OnTraces, cache: RunCache) -> list[Row]:
-    """Of Transformers whose MLPs were trained on traces."""
-    return cache.gather(traced_cells, config.traced)
+def rows_of(config: Learners, cache: RunCache) -> list[Row]:
+    """Of every learner."""
+    return cache.gather(cells_of, config.learners)
 
 
-def all_versions(config: OnTraces, cache: RunCache) -> list[Row]:
+def cells_of(learner: Traced | Read | ParityRun, cache: RunCache) -> list[Row]:
+    """Of one learner, trained."""
+    match learner:
+        case Traced():
+            return traced_cells(learner, cache)
+        case Read():
+            return read_cells(learner, cache)
+        case ParityRun():
+            return transformer_cells(learner, cache)
+
+
+def all_versions(config: Learners, cache: RunCache) -> list[Row]:
     """The same, the compiled programs, and their minimal versions for the training strings."""
-    return cache.gather(versions_of, config.traced)
+    return cache.gather(versions_of, config.learners)
 
 
 def versions_of(one: Traced, cache: RunCache) -> list[Row]:
@@ -120,20 +107,11 @@ def versions_of(one: Traced, cache: RunCache) -> list[Row]:
     return compiled_cells(one) + traced_cells(one, cache)
 
 
-def readable_cells(config: Readable, cache: RunCache) -> list[Row]:
-    """Of Transformers that learnt everything from traces."""
-    return cache.gather(read_cells, config.read)
-
-
-def from_examples(config: EndToEnd, cache: RunCache) -> list[Row]:
-    """Of Transformers trained end to end."""
-    return cache.gather(transformer_cells, config.runs)
-
-
-def both_supervisions(config: BothWays, cache: RunCache) -> list[Row]:
+def both_supervisions(config: Learners, cache: RunCache) -> list[Row]:
     """Of both, under one heading."""
-    traces = cache.gather(traced_cells, config.traced)
-    return beside(traces, cache.gather(transformer_cells, config.runs))
+    rows = rows_of(config, cache)
+    traces = [row for row in rows if "program" in row]
+    return beside(traces, [row for row in rows if "program" not in row])
 
 
 def beside(traces: Iterable[Row], examples: Iterable[Row]) -> list[Row]:
@@ -283,57 +261,57 @@ def draw_by_ones(rows: pandas.DataFrame, *, of: str, side: str) -> Figure:
 EXPERIMENTS = {
     "alta-figure-4": Experiment(
         "parity by length and ones: programs, minimal versions, trained on traces",
-        OnTraces.at,
+        on_traces,
         all_versions,
         partial(slices, by=["program", "version"]),
         draw_versions,
     ),
     "alta-figure-5": Experiment(
         "parity by length and ones: trained on traces and end to end",
-        BothWays.at,
+        both_ways_taught,
         both_supervisions,
         tabulate_supervisions,
         draw_supervisions,
     ),
     "alta-readable": Experiment(
         "parity, all weights trained on traces that need only be linearly readable",
-        Readable.at,
-        readable_cells,
+        readable_programs,
+        rows_of,
         partial(slices, by=["program"]),
         draw_programs,
     ),
     "alta-table-2": Experiment(
         "parity beyond training's lengths, MLPs trained on traces",
-        OnTraces.at,
         on_traces,
+        rows_of,
         partial(slices, by=["program"]),
         draw_programs,
     ),
     "alta-table-3": Experiment(
         "parity beyond training's lengths, Transformers trained end to end",
-        EndToEnd.at,
-        from_examples,
+        transformers,
+        rows_of,
         partial(slices, by=KINDS),
         draw_transformers,
     ),
     "alta-figure-9": Experiment(
         "parity by length, trained end to end",
-        EndToEnd.at,
-        from_examples,
+        transformers,
+        rows_of,
         by_length,
         draw_by_length,
     ),
     "alta-figure-10": Experiment(
         "parity by number of ones, trained end to end, relative positions",
-        EndToEnd.at,
-        from_examples,
+        transformers,
+        rows_of,
         partial(by_ones, of="right"),
         partial(draw_by_ones, of="right", side="accuracy"),
     ),
     "alta-figure-11": Experiment(
         "average prediction by number of ones, trained end to end",
-        EndToEnd.at,
-        from_examples,
+        transformers,
+        rows_of,
         partial(by_ones, of="odd"),
         partial(draw_by_ones, of="odd", side="share answering 1"),
     ),

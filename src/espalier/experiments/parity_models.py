@@ -7,15 +7,13 @@ minutes; `smoke` runs in seconds and says nothing.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 from espalier.data import ParityConfig
 from espalier.errors import ConfigError
 from espalier.experiments.cache import RunCache
-from espalier.experiments.experiment import Scale, check_scale
+from espalier.experiments.experiment import Scale, check_scale, short_digest
 from espalier.learnability.supervision import ReadableSettings, TraceSettings
 from espalier.nets.transformer import Positions, TransformerShape
 from espalier.runs import RunFolder
@@ -59,6 +57,13 @@ Learner = Traced | Read | ParityRun | ScanRun
 LEARNERS: tuple[type[Learner], ...] = (Traced, Read, ParityRun, ScanRun)
 
 
+@dataclass(frozen=True)
+class Learners:
+    """What an experiment trains by itself."""
+
+    learners: tuple[Learner, ...]
+
+
 def label_of(learner: Learner) -> str:
     """What a learner is, in words to choose it by."""
     match learner:
@@ -81,18 +86,12 @@ def name_of(learner: Learner) -> str:
             kind = "parity"
         case ScanRun():
             kind = "scan"
-    digest = hashlib.sha256(json.dumps(asdict(learner), sort_keys=True).encode()).hexdigest()
-    return f"{kind}-{digest[:10]}"
-
-
-def folder_of(learner: Learner, cache: RunCache) -> RunFolder:
-    """The run folder of a learner."""
-    return RunFolder(cache.path / name_of(learner))
+    return f"{kind}-{short_digest(asdict(learner))}"
 
 
 def digest_of(learner: Learner, cache: RunCache) -> str:
     """SHA-256 of the data that a learner was trained on."""
-    manifest = folder_of(learner, cache).manifest() or {}
+    manifest = RunFolder(cache.path / name_of(learner)).manifest() or {}
     return str(manifest["data"]["sha256"])
 
 

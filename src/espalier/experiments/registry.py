@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from espalier.errors import ConfigError, nearest
 from espalier.experiments import (
+    english_figures,
     parity_figures,
     scaffold_claims,
     scaffold_figures,
@@ -18,6 +19,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     **scaffold_claims.EXPERIMENTS,
     **parity_figures.EXPERIMENTS,
     **scan_figures.EXPERIMENTS,
+    **english_figures.EXPERIMENTS,
 }
 
 

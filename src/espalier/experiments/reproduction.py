@@ -16,7 +16,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,14 @@ from espalier.experiments.deadline import deadline
 from espalier.experiments.experiment import Experiment, Scale, check_scale, parts_of
 from espalier.experiments.language_checkpoints import digest
 from espalier.experiments.languages import Language
-from espalier.experiments.parity_models import LEARNERS, Learner, digest_of, label_of, name_of
+from espalier.experiments.parity_models import (
+    LEARNERS,
+    Learner,
+    Learners,
+    digest_of,
+    label_of,
+    name_of,
+)
 from espalier.experiments.registry import find
 from espalier.experiments.scaffold_models import ScaffoldModels
 from espalier.files import write_figure
@@ -50,7 +57,13 @@ KIND, ROWS, PICTURES = "reproduction", "rows", ("figure.png", "figure.svg")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduction(Result):
-    """One experiment that was run: its folder, its manifest and its rows."""
+    """One experiment that was run: its folder, its manifest and its rows.
+
+    >>> import pandas
+    >>> rows = pandas.DataFrame({"claim": ["1"]})
+    >>> Reproduction("scaffold-claims", Path("out"), {"scale": "smoke"}, rows).experiment.summary
+    "the papers' five claims about scaffolds, decided with numbers"
+    """
 
     name: str
     path: Path
@@ -179,20 +192,14 @@ def _narrowed(config: Any, words: Sequence[str]) -> Any:
     """The config with those of its learners alone whose labels have all of these words."""
     if not words:
         return config
-    if not parts_of(config, LEARNERS):
+    if not isinstance(config, Learners):
         raise ConfigError("this experiment reads one ensemble; it has no models to choose among")
-    chosen = {
-        one.name: tuple(
-            learner
-            for learner in getattr(config, one.name)
-            if all(word in label_of(learner) for word in words)
-        )
-        for one in fields(config)
-    }
-    if not any(chosen.values()):
-        labels = "; ".join(label_of(learner) for learner in parts_of(config, LEARNERS))
-        raise ConfigError(f"no model has {' and '.join(map(repr, words))}; there are: {labels}")
-    return replace(config, **chosen)
+    labels = {learner: label_of(learner) for learner in config.learners}
+    chosen = [one for one, label in labels.items() if all(word in label for word in words)]
+    if not chosen:
+        known = "; ".join(labels.values())
+        raise ConfigError(f"no model has {' and '.join(map(repr, words))}; there are: {known}")
+    return Learners(tuple(chosen))
 
 
 def _asked_for(name: str, scale: Scale, config: Any) -> dict[str, Any]:

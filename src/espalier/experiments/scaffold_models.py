@@ -6,13 +6,11 @@ down until they fit into minutes on two cores; `paper` has the papers' sizes.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, field, replace
 
 from espalier.data import ScaffoldConfig, Setting
 from espalier.errors import ConfigError
-from espalier.experiments.experiment import Scale, check_scale
+from espalier.experiments.experiment import Scale, check_scale, short_digest
 from espalier.training import Network, Recipe, ScaffoldRun
 
 BOTH: tuple[Setting, ...] = ("unfamiliar", "familiar")
@@ -64,8 +62,7 @@ class ScaffoldModels:
     @property
     def name(self) -> str:
         """The same for equal settings, and different for others."""
-        digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-        return f"scaffolds-{digest[:10]}"
+        return f"scaffolds-{short_digest(asdict(self))}"
 
 
 # Sizes below the papers', chosen so that every effect is there to be seen (docs/experiments.md).

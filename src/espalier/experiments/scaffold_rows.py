@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from espalier.errors import ConfigError
 from espalier.experiments.cache import DOMAINS, RunCache
@@ -45,14 +46,12 @@ class GrowingFocus:
     @classmethod
     def at(cls, scale: Scale) -> GrowingFocus:
         """The preset of a scale."""
-        models = familiarity(scale)
-        match scale:
-            case "paper":
-                return cls(models)
-            case "small":
-                return cls(models, epochs=(4, 8, 12, 16))
-            case "smoke":
-                return cls(models, length=4, epochs=(1, 2))
+        settings: dict[Scale, Any] = {
+            "paper": {},
+            "small": {"epochs": (4, 8, 12, 16)},
+            "smoke": {"epochs": (1, 2), "length": 4},
+        }
+        return cls(familiarity(scale), **settings[scale])
 
 
 @dataclass(frozen=True)
@@ -81,14 +80,12 @@ class Gradients:
     @classmethod
     def at(cls, scale: Scale) -> Gradients:
         """The preset of a scale."""
-        models = familiarity(scale)
-        match scale:
-            case "paper":
-                return cls(models)
-            case "small":
-                return cls(models, epochs=(4, 8, 12, 16))
-            case "smoke":
-                return cls(models, epochs=(1, 2), sequences=10)
+        settings: dict[Scale, Any] = {
+            "paper": {},
+            "small": {"epochs": (4, 8, 12, 16)},
+            "smoke": {"epochs": (1, 2), "sequences": 10},
+        }
+        return cls(familiarity(scale), **settings[scale])
 
 
 def close_probabilities(config: OverEpochs, cache: RunCache) -> list[Row]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
 from espalier.experiments.intervals import summarise
-from espalier.experiments.parity_models import name_of, translators
+from espalier.experiments.parity_models import Learners, name_of, translators
 from espalier.training import ScanRun, train
 
 if TYPE_CHECKING:
@@ -18,28 +17,20 @@ if TYPE_CHECKING:
 _KINDS = ["split", "sharing", "positions"]
 
 
-@dataclass(frozen=True)
-class Translators:
-    """The Transformers."""
-
-    runs: tuple[ScanRun, ...]
-
-    @classmethod
-    def at(cls, scale: Scale) -> Translators:
-        """The preset of a scale."""
-        return cls(translators(scale))
-
-    @classmethod
-    def shared_relative(cls, scale: Scale) -> Translators:
-        """Those with shared weights and relative positions."""
-        runs = translators(scale)
-        kept = [run for run in runs if run.shape.shared and run.shape.positions == "relative"]
-        return cls(tuple(kept))
+def every_kind(scale: Scale) -> Learners:
+    """The Transformers of Table 6."""
+    return Learners(translators(scale))
 
 
-def measure(config: Translators, cache: RunCache) -> list[Row]:
+def shared_relative(scale: Scale) -> Learners:
+    """Those with shared weights and relative positions."""
+    runs = [run for run in translators(scale) if run.shape.shared]
+    return Learners(tuple(run for run in runs if run.shape.positions == "relative"))
+
+
+def measure(config: Learners, cache: RunCache) -> list[Row]:
     """One row a kind of Transformer, split, seed and measure during training."""
-    return cache.gather(translator_rows, config.runs)
+    return cache.gather(translator_rows, config.learners)
 
 
 def translator_rows(run: ScanRun, cache: RunCache) -> list[Row]:
@@ -105,14 +96,14 @@ def draw_depths(rows: pandas.DataFrame) -> Figure:
 EXPERIMENTS = {
     "alta-table-6": Experiment(
         "SCAN's splits by number of layers, trained end to end",
-        Translators.at,
+        every_kind,
         measure,
         tabulate,
         draw_depths,
     ),
     "alta-figure-18": Experiment(
         "SCAN's splits by number of layers, shared weights, relative positions",
-        Translators.shared_relative,
+        shared_relative,
         measure,
         tabulate,
         draw_depths,

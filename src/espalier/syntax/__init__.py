@@ -9,6 +9,7 @@ from espalier.syntax.effects import TREE, Effect, effect_of_syntax, frequency_co
 from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
 from espalier.syntax.probe import Attachment, attachment, baselines
 from espalier.syntax.reading import describe_words
+from espalier.syntax.resampling import bootstrap_means
 from espalier.syntax.scores import SPACES, Scores, pair_scores
 from espalier.syntax.spanning import heaviest_noncrossing_trees, heaviest_trees
 from espalier.syntax.strata import by_distance, by_stratum
@@ -27,6 +28,7 @@ __all__ = [
     "attachment",
     "baseline_rows",
     "baselines",
+    "bootstrap_means",
     "by_distance",
     "by_stratum",
     "describe_words",

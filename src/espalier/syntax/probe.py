@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Real
 
 from espalier.data import ROOT, TAGS, Treebank, pair_starts, same_length
 from espalier.syntax.resampling import bootstrap_means
@@ -77,7 +77,7 @@ def attachment(
     """
     starts, lengths = pair_starts(bank.lengths), bank.lengths
 
-    def grow(group: _Group) -> Float[Array, " B"]:
+    def grow(group: _Group) -> Real[Array, " B"]:
         low, high = np.triu_indices(group.size, 1)
         left, right = group.places[:, low], group.places[:, high]
         before = left * (2 * lengths[group.sentences][:, None] - left - 1) // 2
@@ -98,16 +98,16 @@ def baselines(bank: Treebank, *, seed: int = 0) -> dict[str, Attachment]:
     """
     rng = np.random.default_rng(seed)
 
-    def chain(group: _Group) -> Float[Array, " B"]:
+    def chain(group: _Group) -> Real[Array, " B"]:
         place = np.arange(group.size - 1)
         edges = np.stack([place, place + 1], axis=1)
         return _shared(group, np.broadcast_to(edges, (len(group.sentences), *edges.shape)))
 
-    def uniform(group: _Group) -> Float[Array, " B"]:
+    def uniform(group: _Group) -> Real[Array, " B"]:
         edges: Float[Array, " B"] = np.triu(group.gold).sum(axis=(1, 2)) * (2 / group.size)
         return edges
 
-    def noncrossing(group: _Group) -> Float[Array, " B"]:
+    def noncrossing(group: _Group) -> Real[Array, " B"]:
         weights = rng.random(group.gold.shape)
         return _shared(group, heaviest_noncrossing_trees(weights))
 
@@ -118,13 +118,13 @@ def baselines(bank: Treebank, *, seed: int = 0) -> dict[str, Attachment]:
     }
 
 
-def _shared(group: _Group, edges: Edges) -> Float[Array, " B"]:
+def _shared(group: _Group, edges: Edges) -> Real[Array, " B"]:
     rows = np.arange(len(edges))[:, None]
-    found: Float[Array, " B"] = group.gold[rows, edges[..., 0], edges[..., 1]].sum(axis=1)
+    found: Int[Array, " B"] = group.gold[rows, edges[..., 0], edges[..., 1]].sum(axis=1)
     return found
 
 
-def _over(bank: Treebank, grow: Callable[[_Group], Float[Array, " B"]]) -> Attachment:
+def _over(bank: Treebank, grow: Callable[[_Group], Real[Array, " B"]]) -> Attachment:
     found, edges = np.zeros(len(bank)), np.zeros(len(bank), dtype=np.int64)
     for group in _groups(bank):
         edges[group.sentences] = np.triu(group.gold).sum(axis=(1, 2))

@@ -26,7 +26,11 @@ class Bounds(NamedTuple):
 
 
 def bootstrap_means(
-    sums: Float[Array, "S C"], counts: Float[Array, "S C"], *, resamples: int = RESAMPLES
+    sums: Float[Array, "S C"],
+    counts: Float[Array, "S C"],
+    *,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
 ) -> Bounds:
     """Means of C quantities, from each sentence's sum and number of cases.
 
@@ -40,9 +44,10 @@ def bootstrap_means(
         weights = _draw(rng, min(step, resamples - first), len(sums))
         cases = weights @ counts
         drawn.append(np.where(cases > 0, (weights @ sums) / np.maximum(cases, 1e-300), np.nan))
-    tail = (1 - LEVEL) / 2
+    tail = (1 - level) / 2
     low, high = np.nanquantile(np.concatenate(drawn), [tail, 1 - tail], axis=0)
     mean = sums.sum(axis=0) / counts.sum(axis=0)
+    # rounding can part equal numbers in their last bit
     return Bounds(mean, np.minimum(low, mean), np.maximum(high, mean))
 
 
