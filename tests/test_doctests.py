@@ -1,13 +1,16 @@
-"""Every example in a docstring does what it says, and every public function has one."""
+"""Every example in a docstring does what it says, and every public name has one."""
 
 import doctest
 import inspect
 import sys
 from importlib import import_module
+from typing import get_args
 
 import pytest
 
 import espalier as es
+from espalier.decomposition.allocations import Allocation
+from espalier.results import Result
 from test_house import FILES
 
 WITH_EXAMPLES = sorted(name for name, file in FILES.items() if ">>> " in file.read_text())
@@ -27,6 +30,15 @@ def test_examples_do_what_they_say(name, tmp_path):
     assert not found.failed
 
 
-def test_every_public_function_has_an_example():
-    functions = [name for name in es.__all__ if inspect.isfunction(getattr(es, name))]
-    assert [name for name in functions if ">>> " not in (getattr(es, name).__doc__ or "")] == []
+def every_result(kind: type = Result) -> set[type]:
+    found = {one for one in kind.__subclasses__() if one.__module__ in FILES}
+    return found.union(*map(every_result, found))
+
+
+def test_every_public_name_has_an_example():
+    for name in FILES:
+        import_module(name)
+    offered = [getattr(es, name) for name in es.__all__]
+    public = [one for one in offered if inspect.isfunction(one) or inspect.isclass(one)]
+    public += [*every_result(), *get_args(Allocation)]
+    assert [one.__name__ for one in public if ">>> " not in (one.__doc__ or "")] == []

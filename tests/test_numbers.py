@@ -41,7 +41,7 @@ def test_random_numerical_programs_do_what_fractions_say(seed: int, layers: int)
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=max(4, settings().max_examples // 20))
+@settings(max_examples=max(3, settings().max_examples // 20))
 def test_long_averages_do_what_fractions_say(seed: int) -> None:
     dice = Random(seed)
     recipe = oracle.random_recipe(dice, long=True)

@@ -11,35 +11,79 @@ from collections.abc import Iterable
 
 
 class EspalierError(Exception):
-    """Something was asked for that cannot be done as asked."""
+    """Something was asked for that cannot be done as asked.
+
+    >>> issubclass(FileError, EspalierError)
+    True
+    """
 
 
 class ProgramError(EspalierError, ValueError):
-    """A program, or an input given to it, is not well formed."""
+    """A program, or an input given to it, is not well formed.
+
+    >>> import espalier as es
+    >>> es.interpret(es.zoo.load("parity-sum-modulo").program, [9], max_layers=1)
+    Traceback (most recent call last):
+    espalier.errors.ProgramError: ...
+    """
 
 
 class UndefinedError(ProgramError):
-    """A rule read a head's output at a position where the head selected nothing it could report."""
+    """A rule read a head's output at a position where the head selected nothing it could report.
+
+    >>> issubclass(UndefinedError, ProgramError)
+    True
+    """
 
 
 class CompileError(EspalierError, ValueError):
-    """A program is well formed, but cannot be compiled with the settings asked for."""
+    """A program is well formed, but cannot be compiled with the settings asked for.
+
+    >>> import espalier as es
+    >>> es.compile_program(es.zoo.load("parity-sum-modulo").program, sharpness=0)
+    Traceback (most recent call last):
+    espalier.errors.CompileError: ...
+    """
 
 
 class ModelError(EspalierError, ValueError):
-    """A network, its weights or an input given to it is not what it should be."""
+    """A network, its weights or an input given to it is not what it should be.
+
+    >>> import espalier as es
+    >>> es.language_model(vocabulary_size=9, hidden=0)
+    Traceback (most recent call last):
+    espalier.errors.ModelError: ...
+    """
 
 
 class DataError(EspalierError, ValueError):
-    """A corpus, or the settings that describe one, cannot be as asked."""
+    """A corpus, or the settings that describe one, cannot be as asked.
+
+    >>> import espalier as es
+    >>> es.scan_split("nonsense")
+    Traceback (most recent call last):
+    espalier.errors.DataError: ...
+    """
 
 
 class ConfigError(EspalierError, ValueError):
-    """A setting is unknown, or its value cannot be used."""
+    """A setting is unknown, or its value cannot be used.
+
+    >>> import espalier as es
+    >>> es.reproduce("figure-0")
+    Traceback (most recent call last):
+    espalier.errors.ConfigError: ...
+    """
 
 
 class FileError(EspalierError, OSError):
-    """A file is missing, or does not hold what it should."""
+    """A file is missing, or does not hold what it should.
+
+    >>> import espalier as es
+    >>> es.load("nowhere.safetensors")
+    Traceback (most recent call last):
+    espalier.errors.FileError: ...
+    """
 
 
 def check_whole(

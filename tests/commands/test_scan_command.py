@@ -12,7 +12,7 @@ import pytest
 from espalier.data import scan
 from espalier.data.sources import SOURCES
 
-COUNT = 1200
+COUNT = 700  # more than one chunk
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from espalier.data import ScaffoldConfig, count_scaffolds, rule_frequency_grid, scaffold_corpus
+from espalier.data import ScaffoldConfig, count_scaffolds, scaffold_corpus
 from espalier.errors import DataError
 
 
@@ -91,11 +91,3 @@ def test_what_cannot_fit_is_refused_with_the_arithmetic():
         ScaffoldConfig(rules=0)
     with pytest.raises(DataError, match="use 'familiar' or 'unfamiliar'"):
         ScaffoldConfig(setting="known")
-
-
-def test_the_grid_crosses_lengths_and_numbers_of_rules():
-    grid = rule_frequency_grid(ScaffoldConfig(seed=3), lengths=(2, 4), rules=(100, 1_000, 4_000))
-    assert [(c.length, c.rules) for c in grid] == [
-        (k, n) for k in (2, 4) for n in (100, 1_000, 4_000)
-    ]
-    assert len({config.name for config in grid}) == 6

@@ -75,7 +75,7 @@ def test_luck_that_sentences_share_widens_the_interval():
 
 def test_what_does_not_vary_cannot_be_estimated():
     with pytest.raises(DataError, match="do not vary within a group"):
-        regress(np.ones(3), {"x": np.ones(3)}, groups=np.zeros(3), clusters=np.arange(3))
+        regress(np.ones(3), {"x": np.ones(3)}, groups=np.zeros(3, int), clusters=np.arange(3))
 
 
 def test_frequency_correlations_are_ranks_within_a_distance():

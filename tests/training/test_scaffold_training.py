@@ -10,7 +10,7 @@ from espalier.errors import ConfigError
 from espalier.nets.lstm import language_model, load_language_model, members
 from espalier.runs import RunFolder
 from espalier.training import Network, Recipe, ScaffoldRun, train
-from espalier.training.gradients import gradients_at, scaffold_gradients
+from espalier.training.gradients import gradients_at, member_gradients
 
 SMALL = ScaffoldConfig(
     length=2, tokens=3_000, vocabulary=20, rules=100, scaffolds=10, copies=20, tests=30
@@ -116,5 +116,6 @@ def test_gradients_are_recorded_on_request(tmp_path):
     rows = RunFolder(tmp_path).rows("gradients")
     assert len(rows) == 2 * 3 * 3  # epochs, kinds, places
     assert {row["kind"] for row in rows} == {"embedding", "hidden", "output"}
-    direct = scaffold_gradients(load_language_model(tmp_path), scaffold_corpus(SMALL).in_domain)
+    model, examples = load_language_model(tmp_path), scaffold_corpus(SMALL).in_domain
+    [direct] = member_gradients(members.stack([model]), model.shape, [examples])
     assert rows[-1]["l2"] == pytest.approx(direct[-1]["l2"])

@@ -127,7 +127,7 @@ def test_a_wrong_cell_is_refused_before_anything_runs(tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_survives_a_killed_worker(tmp_path):
     distributed = pytest.importorskip("distributed", reason="pip install 'espalier[cluster]'")
-    sweep = plan(tmp_path, "cluster", epochs=10)
+    sweep = plan(tmp_path, "cluster", epochs=5)
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster:
@@ -135,7 +135,7 @@ def test_a_cluster_survives_a_killed_worker(tmp_path):
         def kill_one():
             deadline = time.monotonic() + 60
             while time.monotonic() < deadline:
-                if list(sweep.out.glob("*/epoch-3.safetensors")):
+                if list(sweep.out.glob("*/epoch-2.safetensors")):
                     victim = cluster.workers[0]
                     os.kill(victim.process.process.pid, signal.SIGKILL)
                     return
@@ -146,11 +146,11 @@ def test_a_cluster_survives_a_killed_worker(tmp_path):
         run_sweep(sweep, cluster=cluster.scheduler_address)
         killer.join()
     assert all(is_finished(sweep.out / cell.name, cell) for cell in sweep.cells)
-    alone = plan(tmp_path, "alone", epochs=10)
+    alone = plan(tmp_path, "alone", epochs=5)
     run_sweep(alone, device="cpu")
     for cell in sweep.cells:
         mine, theirs = rows_of(sweep.out / cell.name), rows_of(alone.out / cell.name)
-        assert len(mine) == 10
+        assert len(mine) == 5
         assert mine[-1]["in_domain"] == pytest.approx(theirs[-1]["in_domain"], rel=1e-2)
 
 

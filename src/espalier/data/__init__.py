@@ -10,7 +10,6 @@ from espalier.data.scaffold import (
     ScaffoldConfig,
     ScaffoldCorpus,
     Setting,
-    rule_frequency_grid,
     scaffold_corpus,
 )
 from espalier.data.scaffold_counts import ScaffoldCounts, count_scaffolds
@@ -62,7 +61,6 @@ __all__ = [
     "parity_set",
     "parity_split",
     "read_conllu",
-    "rule_frequency_grid",
     "same_length",
     "scaffold_corpus",
     "scan",

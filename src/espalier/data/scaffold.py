@@ -9,8 +9,7 @@ overwritten; there is no loop over tokens. What a corpus truly holds is counted 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
@@ -138,17 +137,6 @@ def scaffold_corpus(config: ScaffoldConfig) -> ScaffoldCorpus:
         in_domain=_examples(config, seen, rng),
         out_of_domain=_examples(config, fresh, rng),
     )
-
-
-def rule_frequency_grid(
-    base: ScaffoldConfig,
-    *,
-    lengths: Iterable[int] = (2, 4, 6, 8),
-    rules: Iterable[int] = (250, 500, 1_000, 2_000, 4_000),
-) -> list[ScaffoldConfig]:
-    """Appendix B: every scaffold length with every number of rules, all else as in `base`."""
-    counts = tuple(rules)
-    return [replace(base, length=k, rules=n) for k in lengths for n in counts]
 
 
 def _lay_out(

@@ -35,8 +35,8 @@ class TextCorpus(Described):
     name: str
     words: tuple[str, ...]
     train: Int[Array, " T"]
-    valid: Int[Array, " T"]
-    test: Int[Array, " T"]
+    valid: Int[Array, " T_valid"]
+    test: Int[Array, " T_test"]
     unknown: dict[str, int]  # words of each part that became <unk>
 
     @property

@@ -67,7 +67,13 @@ class Parsed(Described):
 
 @dataclass(frozen=True, repr=False)
 class Treebank(Result):
-    """Sentences one after the other: word w of sentence s is `starts[s] + w` in every array."""
+    """Sentences one after the other: word w of sentence s is `starts[s] + w` in every array.
+
+    >>> from espalier.data import BranchingConfig, branching_corpus
+    >>> bank = branching_corpus(BranchingConfig("left", sentences=3, tests=2)).bank
+    >>> len(bank), len(bank.heads) == sum(bank.lengths)
+    (2, True)
+    """
 
     name: str
     words: Coded

@@ -36,7 +36,14 @@ CUDA_PAIRS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, repr=False)
 class PairBlock(Result):
-    """The pairs of some successive sentences: an entry for each, in the order (sentence, l, r)."""
+    """The pairs of some successive sentences: an entry for each, in the order (sentence, l, r).
+
+    >>> from espalier.nets.lstm import language_model
+    >>> model = language_model(vocabulary_size=9, hidden=4)
+    >>> block = next(interdependence_corpus(model, [[1, 2, 3], [4, 5]], workers=1))
+    >>> block.left.tolist(), block.right.tolist()
+    ([0, 0, 1, 0], [1, 2, 2, 1])
+    """
 
     first: int  # the number of the first sentence
     lengths: tuple[int, ...]
@@ -156,7 +163,7 @@ class _Stretch:
 
     def block(self) -> PairBlock:
         """The result, waited for."""
-        found: dict[tuple[int, ...], Float[np.ndarray, ...]] = {}
+        found: dict[tuple[int, ...], Float[np.ndarray, " P"]] = {}
         for batch, future in self._futures:
             found.update(zip(batch, future.result(), strict=True))
         lengths = [len(ids) for ids in self._ids]
@@ -179,7 +186,7 @@ class _Stretch:
             future.cancel()
 
 
-def _flat(all_pairs: AllPairs, batch: Sequence[tuple[int, ...]]) -> list[Float[np.ndarray, ...]]:
+def _flat(all_pairs: AllPairs, batch: Sequence[tuple[int, ...]]) -> list[Float[np.ndarray, " P"]]:
     """The upper triangles of a group's matrices, each row by row."""
     above = {n: np.triu_indices(n, 1) for n in set(map(len, batch))}
     return [matrix[0].numpy()[above[matrix.shape[-1]]] for matrix in all_pairs.of(batch)]

@@ -45,6 +45,12 @@ class Dependence(ReadWords, Result, float):
     `joint` is what both sets contribute together, `interaction` by how much that is not the sum of
     what each contributes; both are vectors of the space asked for. `parts` are the decompositions
     that it was made of: of a, of b and of both.
+
+    >>> import espalier as es
+    >>> model = es.language_model(vocabulary_size=9, hidden=4)
+    >>> found = es.interdependence(model, [1, 2, 3], a=[0], b=[1, 2])
+    >>> found >= 0, found.at, found.joint.shape
+    (True, 2, torch.Size([4]))
     """
 
     words: tuple[str, ...]

@@ -29,6 +29,13 @@ class PairMatrix(ReadWords, Result):
     """A number for every two words l < r in `values[l, r]`; NaN elsewhere and where undefined.
 
     `passes` is what it cost, in runs of the model over the sentence. A `parse` is shown beside it.
+
+    >>> from espalier.decomposition import InputHessian, interaction_baseline
+    >>> from espalier.nets.lstm import language_model
+    >>> model = language_model(vocabulary_size=9, hidden=4)
+    >>> matrix = interaction_baseline(model, [1, 2, 3], method=InputHessian())
+    >>> matrix.values.shape, len(matrix.to_frame())
+    ((3, 3), 3)
     """
 
     words: tuple[str, ...]
@@ -76,7 +83,13 @@ class PairMatrix(ReadWords, Result):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Pairs(PairMatrix):
-    """`values[l, r]` is DI of words l < r, read after r."""
+    """`values[l, r]` is DI of words l < r, read after r.
+
+    >>> import espalier as es
+    >>> pairs = es.interdependence(es.language_model(vocabulary_size=9, hidden=4), [1, 2, 3])
+    >>> pairs.undefined, bool(pairs.interaction(0, 2) >= 0)
+    (0, True)
+    """
 
     model: LanguageModel
     allocation: Allocation

@@ -36,7 +36,14 @@ class Moment(Described):
 
 @dataclass(frozen=True, repr=False)
 class Trace(Result):
-    """One sequence run by the interpreter, with everything it went through."""
+    """One sequence run by the interpreter, with everything it went through.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> trace = es.interpret(entry.program, entry.encode("11"))
+    >>> trace.layers, trace.halted, trace.outputs[-1]
+    (2, True, 0)
+    """
 
     program: Program
     tokens: tuple[int, ...]

@@ -53,7 +53,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, repr=False)
 class Program(Result):
-    """Variables, heads and rules; made by `program_spec`, which checks them."""
+    """Variables, heads and rules; made by `program_spec`, which checks them.
+
+    >>> from espalier.language import program_spec, var
+    >>> inverted = lambda z: z.update(x=1 - z["x"])
+    >>> bits = {"x": var(2, input_init_fn=lambda token: token)}
+    >>> len(program_spec(bits, ffn_fn=inverted, input_range=2, output_name="x").rules)
+    2
+    """
 
     variables: Mapping[str, Variable]
     heads: Mapping[str, Head]

@@ -17,6 +17,9 @@ class Run(Result):
     """One sequence's outputs, one a position, after `layers` layers.
 
     Under interventions an output may be null, which is None; `idle` are those that touched nothing.
+
+    >>> Run([0, 1], layers=2).to_frame()["output"].tolist()
+    [0, 1]
     """
 
     outputs: list[int]
@@ -33,7 +36,11 @@ class Run(Result):
 
 
 class Runs(Result, Sequence[Run]):
-    """The runs of a batch, in the order in which the inputs were given."""
+    """The runs of a batch, in the order in which the inputs were given.
+
+    >>> Runs([Run([0, 1], layers=2), Run([1], layers=1)]).outputs
+    [[0, 1], [1]]
+    """
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._runs = tuple(runs)

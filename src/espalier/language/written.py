@@ -24,6 +24,9 @@ class Generation(Result):
     """A prompt and the tokens written after it, the stop token included where it was reached.
 
     `layers` says for each token how many layers the position took that wrote it.
+
+    >>> Generation((1, 2), (0,), (3,), stopped=False).sequence
+    (1, 2, 0)
     """
 
     prompt: tuple[int, ...]

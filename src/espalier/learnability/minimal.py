@@ -40,6 +40,11 @@ class Dropped(Result):
     """What a minimal version lacks: rules that never held, tokens and positions never seen.
 
     `constraints` are the conditions that went from rules that stay, each with the reason why.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> len(es.minimal(entry.program, [entry.encode("0")]).dropped.rules)
+    4
     """
 
     rules: tuple[Rule, ...]
@@ -60,7 +65,13 @@ class Dropped(Result):
 
 @dataclass(frozen=True, repr=False)
 class MinimalProgram(Program):
-    """A program that is minimal for some inputs, and what was dropped to make it so."""
+    """A program that is minimal for some inputs, and what was dropped to make it so.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> es.minimal(entry.program, [entry.encode("0")]).clash is None
+    True
+    """
 
     dropped: Dropped = field(default=Dropped((), (), ()), kw_only=True)
 

@@ -39,7 +39,13 @@ ROWS = 1 << 16
 
 @dataclass(frozen=True, repr=False)
 class Traces(Result):
-    """Rows of (input, output) of sub-layers: in memory, or in a file that is read when needed."""
+    """Rows of (input, output) of sub-layers: in memory, or in a file that is read when needed.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> len(es.record_traces(entry.program, [entry.encode("101")], distinct=True))
+    16
+    """
 
     program: Program
     source: Path | pyarrow.Table = field(repr=False)

@@ -59,7 +59,13 @@ class Parameter:
 
 @dataclass(frozen=True, repr=False)
 class LocalOptimum(Result):
-    """Whether the rules' parameters are a strict coordinate-wise local optimum, and why not."""
+    """Whether the rules' parameters are a strict coordinate-wise local optimum, and why not.
+
+    >>> import espalier as es
+    >>> entry = es.zoo.load("parity-sequential-relative")
+    >>> es.local_optimum(entry.program, [entry.encode("0")]).holds
+    False
+    """
 
     parameters: RuleParameters
     assignments: int  # distinct ones that the MLP sees

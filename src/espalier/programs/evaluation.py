@@ -15,7 +15,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Result):
-    """Which cases were answered rightly, after how many layers, and at what cost."""
+    """Which cases were answered rightly, after how many layers, and at what cost.
+
+    >>> row = {"input": "1", "right": True, "layers": 2}
+    >>> Evaluation((row,), seconds=0.1, peak_bytes=0).accuracy
+    1.0
+    """
 
     rows: tuple[Row, ...]
     seconds: float

@@ -2,7 +2,7 @@
 
 from espalier.training.configs import Network, Recipe, StepRecipe, check_seeds
 from espalier.training.ensemble import EnsembleLearner, Member
-from espalier.training.gradients import member_gradients, scaffold_gradients
+from espalier.training.gradients import member_gradients
 from espalier.training.measures import TextLoss
 from espalier.training.parity import TOKENS, ParityRun, ParityTransformers
 from espalier.training.scaffold import ScaffoldRun
@@ -59,7 +59,6 @@ __all__ = [
     "read_sweep",
     "read_toml",
     "run_sweep",
-    "scaffold_gradients",
     "step_plan",
     "train",
 ]

@@ -17,19 +17,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.data import Examples
-from espalier.nets.lstm import LanguageModel, LSTMShape, StackedWeights, lstm_cell, members
+from espalier.nets.lstm import LSTMShape, StackedWeights, lstm_cell, members
 from espalier.runs import Row
-
-
-def scaffold_gradients(model: LanguageModel, examples: Examples, *, limit: int = 200) -> list[Row]:
-    """Mean L2 and maximum norm over at most `limit` sequences, by place and kind."""
-    return member_gradients(members.stack([model]), model.shape, [examples], limit=limit)[0]
 
 
 def member_gradients(
     weights: StackedWeights, shape: LSTMShape, examples: Sequence[Examples], *, limit: int = 200
 ) -> list[list[Row]]:
-    """The same for every member, each with examples of its own but of one scaffold length."""
+    """By member, mean L2 and maximum norm over at most `limit` sequences, by place and kind.
+
+    Each member has examples of its own, all of one scaffold length.
+    """
     device = weights["encoder.weight"].device
     tokens = torch.from_numpy(np.stack([one.tokens[:limit] for one in examples])).long()
     open_at = torch.from_numpy(np.stack([one.open_at[:limit] for one in examples]))

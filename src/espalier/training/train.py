@@ -91,6 +91,10 @@ class TrainedRun(Result):
     """What was trained: its config or configs, its measures, its models, its folder if it has one.
 
     `models` has a model for each member, `model` is the only one. `step` is how far it was trained.
+
+    >>> from espalier.training import ScaffoldRun
+    >>> TrainedRun(ScaffoldRun(), (), None, {}, torch.device("cpu")).kind
+    'scaffold'
     """
 
     config: Any

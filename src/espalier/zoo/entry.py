@@ -35,6 +35,11 @@ class Entry(Result):
     where there are none).
     `max_layers` is how long to run a program that does not halt by itself. A program with `writing`
     is given its input as a prompt, and `decode` reads what it writes.
+
+    >>> from espalier import zoo
+    >>> entry = zoo.load("parity-sum-modulo")
+    >>> entry.encode("101"), entry.expected("101")
+    ([2, 1, 0, 1], 0)
     """
 
     program: Program

@@ -1,6 +1,6 @@
 """Short attention against its formula, with Triton's interpreter: needs TRITON_INTERPRET=1.
 
-Fails where one of 48 random cases does not agree, forward or back. In float32 and float16:
+Fails where one of the random cases does not agree, forward or back. In float32 and float16:
 Triton's interpreter multiplies bfloat16 wrongly.
 """
 
@@ -23,7 +23,7 @@ def by_the_formula(asking, asked, bias, heads):
 
 def case(alone, rows, bias_heads, bias_asks):
     """Random queries, keys, values and biases, some of them forbidding; and the heads."""
-    members, batch, heads, width = CHANCE.choice([(1, 2, 3, 16), (2, 3, 1, 32), (2, 1, 2, 16)])
+    members, batch, heads, width = CHANCE.choice([(1, 2, 2, 16), (2, 2, 1, 32), (2, 1, 2, 16)])
     asks, seen = CHANCE.choice([1, 5, 16, 17, 33]), CHANCE.choice([1, 8, 16, 20, 49, 64])
     seen = asks if alone else seen
     inner = heads * width
@@ -68,7 +68,8 @@ SHORTER = (torch.float16, torch.float16, torch.bfloat16)
 
 def main():
     torch.manual_seed(0)
-    for alone, *spread, learned in itertools.product((True, False), repeat=5):
+    for alone, *spread in itertools.product((True, False), repeat=4):
+        learned = (alone + sum(spread)) % 2 == 0  # so that any four of the five meet in every way
         agree(case(alone, *spread), LONG, learned=learned)
     for types, alone, lying in itertools.product(
         (LONG, SHORT, SHORTER), (True, False), (lambda tensor: tensor, lying_otherwise)

@@ -41,7 +41,7 @@ class WordStates:
         layers: Sequence[PreparedLayer],
         shape: tuple[int, int, int],
         *,
-        decoders: Sequence[Float[Tensor, "H H"] | None],
+        decoders: Sequence[Float[Tensor, "H R"] | None],
     ) -> None:
         words, sentences, self._at_once = shape
         self._layers, self._decoders, self._count = layers, decoders, 0
@@ -131,7 +131,7 @@ def _product(
     return found.view(words, sentences, -1)
 
 
-def triangle(decoder: Float[Tensor, "V H"]) -> Float[Tensor, "H H"]:
+def triangle(decoder: Float[Tensor, "V H"]) -> Float[Tensor, "H R"]:
     """A lower triangular matrix that makes vectors as long as the decoder does, up to a factor.
 
     With decoder = Q R, ||decoder x|| = ||R x||: no vector of the vocabulary's size is made.
@@ -142,7 +142,7 @@ def triangle(decoder: Float[Tensor, "V H"]) -> Float[Tensor, "H H"]:
 
 
 def lengths(
-    vectors: Float[Tensor, "l S H"], decoder: Float[Tensor, "H H"] | None
+    vectors: Float[Tensor, "l S H"], decoder: Float[Tensor, "H R"] | None
 ) -> Float[Tensor, "l S"]:
     """The length of each vector, or of its product with a triangular matrix.
 

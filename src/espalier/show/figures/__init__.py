@@ -3,7 +3,7 @@
 from espalier.show.figures.bands import Facets, draw_bands
 from espalier.show.figures.canvas import Look, svg
 from espalier.show.figures.histories import draw_circuit, draw_history
-from espalier.show.figures.learning import draw_learning, draw_training
+from espalier.show.figures.learning import draw_training
 from espalier.show.figures.pairs import draw_pairs, draw_parts
 from espalier.show.figures.strata import (
     draw_distances,
@@ -35,7 +35,6 @@ __all__ = [
     "draw_effects",
     "draw_evaluation",
     "draw_history",
-    "draw_learning",
     "draw_optimum",
     "draw_over_training",
     "draw_pairs",
