@@ -2,13 +2,13 @@
 
 import os
 
+import jaxtyping
 import pytest
 from hypothesis import HealthCheck, settings
-from jaxtyping import install_import_hook
 
 from shape_checks import modules_with_shapes
 
-install_import_hook(modules_with_shapes(), "shape_checks.check_shapes")
+jaxtyping.install_import_hook(modules_with_shapes(), "shape_checks.check_shapes")
 
 settings.register_profile(
     "ci",
@@ -19,6 +19,14 @@ settings.register_profile(
 )
 settings.register_profile("deep", settings.get_profile("ci"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture
+def unchecked_shapes():
+    """For tests that give a wrong shape on purpose, to read the refusal."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,7 @@ def test_the_interval_is_that_of_drawing_whole_sentences():
     assert (again.low, again.high) == (bounds.low, bounds.high)
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_a_constant_has_no_interval_and_sizes_must_agree():
     counts = np.ones((30, 2))
     bounds = bootstrap_means(2 * counts, counts)

@@ -31,9 +31,9 @@ Output = Annotated[
         help="Write .png, .svg, .pdf, .html, .csv, .parquet or .json, by the suffix.",
     ),
 ]
-Places = Annotated[
-    list[int] | None, Parameter(negative="", consume_multiple=True, help="Places of words, from 0.")
-]
+_PLACES = Parameter(negative="", consume_multiple=True, help="Places of words, from 0.")
+Focus = Annotated[list[int], _PLACES]
+Places = Annotated[list[int] | None, _PLACES]
 AllocationName = Literal["papers", "murdoch", "as-printed", "generalised"]
 
 
@@ -46,9 +46,7 @@ def register(app: App) -> None:
 def decompose_command(
     *sentence: Words,
     model: Model = None,
-    focus: Annotated[
-        list[int], Parameter(negative="", consume_multiple=True, help="Places of words, from 0.")
-    ],
+    focus: Focus,
     allocation: AllocationName = "papers",
     top: int = 5,
     member: Member = None,

@@ -22,13 +22,12 @@ from espalier.commands.learnability import (
     training_tokens,
 )
 from espalier.commands.show import show_table
-from espalier.commands.training import Config, Device, Settings, configured, say, train_into
+from espalier.commands.training import Config, Device, Out, Settings, configured, say, train_into
 from espalier.errors import DataError
 
 if TYPE_CHECKING:
     from espalier.runs import Row
 
-Out = Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")]
 Seeds = Annotated[int, Parameter(help="Train so many at once, from seed 0 on.")]
 Members = Annotated[int | None, Parameter(help="Train so many at once, from seed 0 on.")]
 Steps = Annotated[int | None, Parameter(help="Updates of the weights.")]

@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+from espalier.commands.decomposition import Member, Model
 from espalier.commands.show import console, show_table
 from espalier.errors import DataError
 
 if TYPE_CHECKING:
     from espalier.data import Treebank
 
-Model = Annotated[
-    Path | None,
-    Parameter(
-        name=["--model", "-m"],
-        help="A checkpoint, or a run: its last one; by default the English one of the package.",
-    ),
-]
 Banks = Annotated[
     list[Path],
     Parameter(
@@ -30,7 +24,6 @@ Banks = Annotated[
         help="CoNLL-U files, or folders of them.",
     ),
 ]
-Member = Annotated[str | None, Parameter(help="Which model of an ensemble's checkpoint.")]
 Sample = Annotated[int | None, Parameter(help="So many sentences, drawn; all by default.")]
 
 

@@ -24,6 +24,7 @@ Settings = Annotated[
     ),
 ]
 Config = Annotated[Path | None, Parameter(help="A TOML file of settings; flags override it.")]
+Out = Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
 
 
@@ -45,7 +46,7 @@ def register(app: App) -> None:
 
 def train_scaffold(
     *,
-    out: Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")],
+    out: Out,
     length: Annotated[int | None, Parameter(help="Tokens between open and close.")] = None,
     familiar: Annotated[bool | None, Parameter(help="Scaffolds also occur outside rules.")] = None,
     epochs: int | None = None,
@@ -79,7 +80,7 @@ def train_scaffold(
 
 def train_text(
     *,
-    out: Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")],
+    out: Out,
     data: Annotated[str | None, Parameter(help="wikitext-2, a text file or a directory.")] = None,
     vocabulary: Annotated[int | None, Parameter(help="Keep the most frequent words.")] = None,
     epochs: int | None = None,

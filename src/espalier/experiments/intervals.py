@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Real
 
 from espalier.errors import DataError
 from espalier.syntax import bootstrap_means
@@ -34,7 +34,7 @@ class Interval:
         return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
 
-def bootstrap(values: Sequence[float] | Float[Any, " S"], *, level: float = LEVEL) -> Interval:
+def bootstrap(values: Sequence[float] | Real[np.ndarray, " S"], *, level: float = LEVEL) -> Interval:
     """The mean over seeds and its interval; of a single seed, the value itself.
 
     Values are sorted before any is drawn, so their order does not matter.

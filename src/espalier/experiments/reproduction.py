@@ -13,7 +13,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -38,14 +37,7 @@ from espalier.experiments.registry import find
 from espalier.experiments.scaffold_models import ScaffoldModels
 from espalier.files import write_figure
 from espalier.results import Result
-from espalier.runs import (
-    Interrupted,
-    Progress,
-    RunFolder,
-    close_run,
-    describe_run,
-    refuse_other_config,
-)
+from espalier.runs import Progress, RunFolder, describe_run, recorded, refuse_other_config
 from espalier.training import check_seeds
 
 if TYPE_CHECKING:
@@ -134,11 +126,10 @@ def reproduce(
         cache = runs
         if not isinstance(cache, RunCache):
             cache = RunCache(cache, device=device, progress=progress)
-        manifest = _describe(asked, chosen, cache)
-        if old is not None:
-            manifest |= {"began": old["began"], "seconds": old["seconds"]}
-        with deadline(seconds):
-            _compute(experiment, chosen, cache=cache, folder=folder, manifest=manifest)
+        with deadline(seconds), recorded(folder, _describe(asked, chosen, cache)) as manifest:
+            rows = cache.rows(experiment.measure, chosen)
+            manifest["data"] = _data_read(chosen, cache)
+            folder.write_rows(rows, ROWS)
     return read_reproduction(folder.path)
 
 
@@ -163,29 +154,6 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
         if not (folder.path / picture).exists():
             write_figure(folder.path / picture, found.plot())
     return found
-
-
-def _compute(
-    experiment: Experiment,
-    config: Any,
-    *,
-    cache: RunCache,
-    folder: RunFolder,
-    manifest: dict[str, Any],
-) -> None:
-    """Train what is missing and compute the rows; the manifest says how it ended."""
-    folder.write_manifest(manifest)
-    began, status = time.monotonic(), "failed"
-    try:
-        rows = cache.rows(experiment.measure, config)
-        manifest["data"] = _data_read(config, cache)
-        folder.write_rows(rows, ROWS)
-        status = "finished"
-    except Interrupted:
-        status = "interrupted"
-        raise
-    finally:
-        close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
 
 
 def _narrowed(config: Any, words: Sequence[str]) -> Any:
