@@ -34,7 +34,9 @@ class Interval:
         return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
 
-def bootstrap(values: Sequence[float] | Real[np.ndarray, " S"], *, level: float = LEVEL) -> Interval:
+def bootstrap(
+    values: Sequence[float] | Real[np.ndarray, " S"], *, level: float = LEVEL
+) -> Interval:
     """The mean over seeds and its interval; of a single seed, the value itself.
 
     Values are sorted before any is drawn, so their order does not matter.
