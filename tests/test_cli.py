@@ -1,23 +1,39 @@
-"""The command line as a person uses it: a process, its output and its exit status."""
+"""The command line as a person uses it: its output and its exit status."""
 
+import contextlib
+import io
 import re
 import subprocess
 import sys
 
 import pytest
 
+from espalier.cli import main
 from espalier.show.demo import PROGRAMS
 
 
-def espalier(*arguments: str, cwd=None) -> subprocess.CompletedProcess[str]:
+def espalier(*arguments: str, cwd=".") -> subprocess.CompletedProcess[str]:
+    """What the command does; in this process, since most of them would wait for torch."""
+    out, errors, status = io.StringIO(), io.StringIO(), 0
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(errors),
+    ):
+        try:
+            main(list(arguments))
+        except SystemExit as stopped:
+            status = stopped.code or 0
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), errors.getvalue())
+
+
+def in_own_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "espalier", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, check=False, timeout=120
-    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_help_names_every_command() -> None:
-    found = espalier("--help")
+    found = in_own_process("--help")
     assert found.returncode == 0
     for command in ("programs", "run", "trace", "compile", "verify", "minimal", "demo", "doctor"):
         assert re.search(rf"\b{command}\b", found.stdout)
@@ -110,7 +126,7 @@ def test_a_compiled_file_runs_and_verifies(tmp_path) -> None:
 
 
 def test_verify_says_so_and_exits_zero() -> None:
-    found = espalier("verify", "parity-sequential-relative", "--cases", "20", "--size", "9")
+    found = in_own_process("verify", "parity-sequential-relative", "--cases", "20", "--size", "9")
     assert found.returncode == 0, found.stdout + found.stderr
     assert "all agree" in found.stdout
     assert "20 of 20 answers are right" in found.stdout
@@ -158,6 +174,13 @@ def test_demo_writes_a_page_made_by_running_it(tmp_path) -> None:
     assert page.count("<section>") == len(PROGRAMS)
     assert "2,110 of 2,110" in page
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<!DOCTYPE[^>]*>', "", page)
+
+
+def test_a_process_is_refused_with_one_line_and_status_2() -> None:
+    found = in_own_process("run", "parity-sequential-relativ", "1")
+    assert found.returncode == 2
+    assert found.stderr.startswith("espalier: there is no program")
+    assert found.stderr.count("\n") == 1
 
 
 def test_doctor_is_well() -> None:

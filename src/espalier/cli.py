@@ -45,10 +45,13 @@ decomposition.register(app)
 syntax.register(app)
 
 
-def main() -> None:
-    """Run the command line; what espalier refuses is one line on stderr and exit status 2."""
+def main(words: list[str] | None = None) -> None:
+    """Run the command line; what espalier refuses is one line on stderr and exit status 2.
+
+    `words` are those of the shell by default.
+    """
     try:
-        app()
+        app(words)
     except EspalierError as error:
         sys.stderr.write(f"espalier: {error}\n")
         sys.exit(2)
