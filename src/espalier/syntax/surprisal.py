@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from espalier.data import Treebank
@@ -69,7 +69,7 @@ class SurprisalReader:
 
     def _beginnings(
         self, numbers: Int[Array, " W"], bank: Treebank
-    ) -> tuple[Int[Array, " W"], Int[Array, " W"]]:
+    ) -> tuple[Int[Array, " W"], Bool[Array, " W"]]:
         """Which beginning precedes each word (-1: none), and whether a new one ends with it."""
         known, found, ends = self._known, np.full(len(numbers), -1), np.zeros(len(numbers), bool)
         tokens, starts = numbers.tolist(), bank.starts.tolist()
