@@ -186,7 +186,7 @@ class _Stretch:
             future.cancel()
 
 
-def _flat(all_pairs: AllPairs, batch: Sequence[tuple[int, ...]]) -> list[Float[np.ndarray, " P"]]:
+def _flat(all_pairs: AllPairs, batch: Sequence[tuple[int, ...]]) -> list[Float[np.ndarray, " _"]]:
     """The upper triangles of a group's matrices, each row by row."""
     above = {n: np.triu_indices(n, 1) for n in set(map(len, batch))}
     return [matrix[0].numpy()[above[matrix.shape[-1]]] for matrix in all_pairs.of(batch)]

@@ -92,7 +92,7 @@ class Reading:
     scores: Float[Array, " W"]  # the logit of every word after those before it
     beginning: Int[Array, " W"]  # which one precedes a word; -1: none
     new: Int[Array, " W"]  # which new beginning ends with a word; -1: none
-    totals: Sequence[Float[Array, " N"]]  # of the beginnings so far, the new ones last
+    totals: Sequence[Float[Array, " _"]]  # of the beginnings so far, the new ones last
     futures: list[Future[None]] = field(default_factory=list)
 
     def hear(self, alike: Sequence[Sequence[int]], states: HiddenStates) -> None:
