@@ -167,6 +167,7 @@ def test_words_numbers_and_the_unknown():
     assert es.decompose(lm, torch.tensor([1, 0, 3]), focus=[1]).words == ("the", "<unk>", "sat")
 
 
+@pytest.mark.usefixtures("unchecked_shapes")
 def test_a_state_must_fit():
     lm = random_model(layers=2)
     good = lm.initial_state(1)

@@ -156,7 +156,7 @@ def test_some_of_several_models_are_chosen_by_words_of_their_names(cache, tmp_pa
     found = reproduce("alta-table-6", scale="smoke", out=tmp_path / "a", runs=cache, only=words)
     assert set(found.rows["layers"]) == {2}
     assert set(found.rows["sharing"]) == {"yes"}
-    assert len(found.manifest["config"]["runs"]) == 2
+    assert len(found.manifest["config"]["learners"]) == 2
     with pytest.raises(ConfigError, match="no model has '7 layers'; there are: 1 layers, shared"):
         reproduce("alta-table-6", scale="smoke", out=tmp_path / "b", runs=cache, only=["7 layers"])
     with pytest.raises(ConfigError, match="reads one ensemble"):
