@@ -10,6 +10,7 @@ NAMES = (
     "generation",
     "scan",
     "interventions",
+    "explain",
     "training",
     "decompose",
     "realism",

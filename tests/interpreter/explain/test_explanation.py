@@ -127,6 +127,31 @@ def test_the_laws_hold_on_the_zoo(name):
         assert list(changes.values()) == [found.outcome]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ZOO)
+def test_thousands_of_interventions_on_the_zoo(name):
+    """Run by the interpreter under `Set`: what changes the output matters, as its example says."""
+    entry, source = es.zoo.load(name), random.Random(name)
+    text = entry.sample(source, 5) if ZOO[name] is None else ZOO[name]
+    trace = es.interpret(entry.program, entry.encode(text), max_layers=entry.max_layers)
+    position = source.randrange(len(trace.tokens))
+    why, history = trace.explain(position), history_of(trace, position, None, None)
+    nodes = list(history.all_nodes())
+    chosen = [source.choice(nodes) for _ in range(3000)]
+    pairs = [(n, source.choice(v)) for n in chosen if (v := history.other_values(n))]
+    known = source.sample(sorted(why.counterexamples), min(1000, len(why.counterexamples)))
+    pairs += [(node, why.counterexamples[node].value) for node in known]
+    changes = [[Set(n[2], layer=n[0], position=n[3], value=v, sublayer=n[1])] for n, v in pairs]
+    runs = es.interpret_many(
+        entry.program, [trace.tokens] * len(pairs), max_layers=why.max_layers, interventions=changes
+    )
+    for (node, value), run in zip(pairs, runs, strict=True):
+        assert run.outputs[position] == why.value or node in why.matters
+        found = why.counterexamples.get(node)
+        if found is not None and found.value == value:
+            assert run.outputs[position] == found.outcome
+
+
 @given(questions(), st.randoms(use_true_random=False))
 @settings(max_examples=100 if DEEP else 30)
 def test_what_interacts_is_what_does_not_add_up(question, source):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from espalier.errors import ConfigError, ProgramError, nearest
+from espalier.interpreter.explain.changes import other_values, same
 from espalier.interpreter.explain.history import (
     Edge,
     Kind,
@@ -22,7 +23,7 @@ from espalier.interpreter.explain.history import (
 from espalier.interpreter.explain.interaction import Interaction, find_interaction
 from espalier.interpreter.explain.moments import moment_of, node_at
 from espalier.interpreter.explain.replay import Masks, Replay, from_code
-from espalier.interpreter.explain.sweep import Question, other_values, outcomes, same
+from espalier.interpreter.explain.sweep import Question, outcomes
 from espalier.interventions import Node, Sublayer
 from espalier.language import Value, as_integer, show_value
 from espalier.results import Result

@@ -8,9 +8,10 @@ import numpy as np
 
 from espalier.errors import ProgramError
 from espalier.interpreter.batch import Batch, State
+from espalier.interpreter.explain.changes import Floats, in_range
 from espalier.interpreter.explain.moments import moment_of
 from espalier.interpreter.explain.replay import from_code
-from espalier.interpreter.explain.sweep import CELLS, Floats, Question, in_range
+from espalier.interpreter.explain.sweep import CELLS, Question
 from espalier.interventions import Node
 from espalier.language import Numerical, Value
 

@@ -8,37 +8,21 @@ MLP works position by position: only positions that differ from the explained ru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from espalier.interpreter.batch import NULL, Batch, Column, Ints, Mask, State
+from espalier.interpreter.attention import head_output
+from espalier.interpreter.batch import Batch, Column, Ints, Mask, State
+from espalier.interpreter.explain.changes import Changes, Floats, distinct, same
 from espalier.interpreter.explain.moments import moment_of
-from espalier.interpreter.explain.replay import Masks, Replay
+from espalier.interpreter.explain.replay import Replay
 from espalier.interpreter.machine import null_column
 from espalier.interventions import Node
-from espalier.language import Numerical
-
-Floats = NDArray[np.float64]
 
 # Cells (rows times positions times variables) that a sweep holds; what is over waits for the next.
 CELLS = 1 << 24
 OVER = -1  # the row of an intervention whose run has ended, or has not begun
-
-
-@dataclass(frozen=True)
-class Changes:
-    """Single interventions in order of their moments: what is set where, to which code or real."""
-
-    moments: Ints
-    variables: Ints  # by their place among the replay's names
-    positions: Ints
-    values: Floats
-
-    def __len__(self) -> int:
-        return len(self.moments)
 
 
 @dataclass(frozen=True)
@@ -65,36 +49,6 @@ class Question:
     def last(self) -> int:
         """The last layer that any run goes through."""
         return self.limit if self.to_end else self.target.layer
-
-
-def other_values(replay: Replay, nodes: Masks) -> Changes:
-    """Every other value in range of every node, in order of their moments."""
-    parts = []
-    for place, name in enumerate(replay.names):
-        moments, positions = np.nonzero(nodes[:, place])
-        now, values = replay.columns[name][moments, positions], _all_values(replay, name)
-        node, which = np.nonzero(~same(now[:, None].astype(np.float64), values))
-        parts.append((moments[node], np.full(len(node), place), positions[node], values[which]))
-    joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    order = np.argsort(joined[0], kind="stable")
-    return Changes(*(array[order] for array in joined))
-
-
-def in_range(replay: Replay, node: Node) -> Floats:
-    """Every other value in range of one node."""
-    values = _all_values(replay, node.variable)
-    now = float(replay.columns[node.variable][moment_of(node), node.position])
-    return values[~same(values, np.asarray(now))]
-
-
-def _all_values(replay: Replay, name: str) -> Floats:
-    """Declared values as codes or reals, and null for heads' outputs."""
-    spec = replay.program.specs[name]
-    is_real = isinstance(spec, Numerical)
-    values = np.asarray(spec.values if is_real else range(len(spec.values)), dtype=np.float64)
-    if name not in replay.program.heads:
-        return values
-    return np.append(values, np.nan if is_real else NULL)
 
 
 def outcomes(question: Question, changes: Changes) -> Floats:
@@ -139,17 +93,18 @@ class _Sweep:
     def run(self, found: Floats) -> Ints:
         """Write the outcomes; return the changes that there was no room for."""
         first, last = int(self.moments[0]) // 2, self.question.last
+        halt = self.replay.program.halt
         base = {name: self.replay.columns[name][2 * first] for name in self.columns}
         self.columns = {name: column[None] for name, column in base.items()}
         self.seen = self._seen_before(2 * first - 1)
         for layer in range(first, last + 1):
-            before = self.columns
+            before = dict(self.columns)
             if layer > first:
                 self._advance(layer)
             self._set_after_mlp(2 * layer)
             over = np.full(len(self.seen), layer == last)
-            if layer > 0:
-                over |= self.machine.halted(self._state(layer))
+            if halt is not None and layer > 0:
+                over |= (self.columns[halt.variable] == halt.value).all(1)
             if layer > self.replay.layers:  # nothing is set any more: what stands still stays so
                 over |= np.logical_and.reduce(
                     [(self.columns[name] == column).all(1) for name, column in before.items()]
@@ -170,39 +125,50 @@ class _Sweep:
 
     def _advance(self, layer: int) -> None:
         """Take all rows through a layer; set what is set between attention and MLP."""
-        state = self._state(layer - 1)
-        attended = self.machine.attend(state)
-        resting = self.machine.resting(state)
-        has_base, shape = layer <= self.replay.layers, (-1, self.replay.length)
+        state, shape = self._state(layer - 1), (-1, self.replay.length)
+        resting, has_base = self.machine.resting(state), layer <= self.replay.layers
+        attended = self._attend(state) if has_base else self.machine.attend(state)
         if self._explains_head:
             head = attended.columns[self.question.target.variable].reshape(shape)
             self.seen = head[:, self.question.target.position].astype(np.float64)
-        if not has_base:
-            after = self._mlp(attended, resting)
-            self.columns = {name: column.reshape(shape) for name, column in after.items()}
-            return
-        differs = np.logical_or.reduce(
-            [
-                ~same(column.reshape(shape), self.replay.columns[name][2 * layer - 1])
-                for name, column in attended.columns.items()
-            ]
-        ).reshape(-1)
-        after = self._mlp(attended.take(differs), resting[differs])
-        columns = {
-            name: np.tile(self.replay.columns[name][2 * layer], len(self.seen))
-            for name in self.columns
-        }
-        for name, column in columns.items():
-            column[differs] = after[name]
-        self.columns = {name: column.reshape(shape) for name, column in columns.items()}
-        self._set_after_attention(layer)
+        differs = np.full((len(self.seen), self.replay.length), not has_base)
+        for name, column in attended.columns.items() if has_base else ():
+            differs |= ~same(column.reshape(shape), self.replay.columns[name][2 * layer - 1])
+        entries = differs.reshape(-1)
+        after = self._mlp(attended.take(entries), resting[entries])
+        for name in self.columns:
+            column = np.tile(
+                self.replay.columns[name][min(2 * layer, 2 * self.replay.layers)], len(self.seen)
+            )
+            column[entries] = after[name]
+            self.columns[name] = column.reshape(shape)
+        if has_base:
+            self._set_after_attention(layer)
+
+    def _attend(self, state: State) -> State:
+        """After attention: a head is asked again only in rows where what it reads has changed."""
+        program, base = self.replay.program, self.replay.columns
+        changed = {n: (c != base[n][2 * state.layer]).any(1) for n, c in self.columns.items()}
+        columns = dict(state.columns)
+        for name, head in program.heads.items():
+            read = [name for name in (head.query, head.key, head.value) if name is not None]
+            rows = np.logical_or.reduce([changed[name] for name in read])
+            found = np.tile(base[name][2 * state.layer + 1], (len(rows), 1))
+            batch = Batch.of(np.full(rows.sum(), self.replay.length))
+            inputs = {name: self.columns[name][rows].reshape(-1) for name in read}
+            asked = head_output(program, name, State(batch, state.layer, inputs))
+            found[rows] = asked.reshape(-1, self.replay.length)
+            columns[name] = found.reshape(-1)
+            resting = self.machine.resting(state)
+            columns[name][resting] = null_column(program.specs[name], 1)
+        return replace(state, layer=state.layer + 1, columns=columns)
 
     def _mlp(self, attended: State, resting: Mask) -> dict[str, Column]:
         """The columns after the MLP; what stands at many entries is computed once."""
         key = resting.astype(np.int64)
         for factor, column in zip(self.factors[:, 0], attended.columns.values(), strict=True):
             key += column.view(np.int64) * factor
-        first, stands = _distinct(key, [resting, *attended.columns.values()])
+        first, stands = distinct(key, [resting, *attended.columns.values()])
         one = np.zeros(len(key), dtype=bool)
         one[first] = True
         after = self.machine.update(replace(attended.take(one), resting=resting[one]))
@@ -211,7 +177,7 @@ class _Sweep:
     def _set_after_attention(self, layer: int) -> None:
         """Changes after attention: each concerns the MLP of one position."""
         moment = 2 * layer - 1
-        chosen = self._take(moment, cells=len(self.replay.names))
+        chosen = self._take(moment, CELLS // len(self.replay.names))
         if not len(chosen):
             return
         where, held = self.changes.positions[chosen], self.replay.columns
@@ -229,14 +195,17 @@ class _Sweep:
         for name in self.columns:
             differs |= after[name] != held[name][moment + 1, where]
         self.rows[chosen[~differs]] = 0
-        self._append(moment + 1, chosen[differs])
+        differ, room = np.flatnonzero(differs), self._room
+        self.later.append(chosen[differ[room:]])
+        differ = differ[:room]
+        self._append(moment + 1, chosen[differ])
+        rows = self.rows[chosen[differ]]
         for name in self.columns:
-            rows = self.rows[chosen[differs]]
-            self.columns[name][rows, where[differs]] = after[name][differs]
-        self.seen[self.rows[chosen[differs]]] = seen[differs]
+            self.columns[name][rows, where[differ]] = after[name][differ]
+        self.seen[rows] = seen[differ]
 
     def _set_after_mlp(self, moment: int) -> None:
-        chosen = self._take(moment, cells=len(self.columns) * self.replay.length)
+        chosen = self._take(moment, self._room)
         if not len(chosen):
             return
         self._append(moment, chosen)
@@ -245,12 +214,16 @@ class _Sweep:
             column = self.columns[self.replay.names[place]]
             column[self.rows[mine], self.changes.positions[mine]] = self.changes.values[mine]
 
-    def _take(self, moment: int, *, cells: int) -> Ints:
-        """The changes of a moment that there is room for, `cells` cells each."""
+    @property
+    def _room(self) -> int:
+        """How many rows there is room for."""
+        return max(1, CELLS // (len(self.columns) * self.replay.length) - len(self.seen))
+
+    def _take(self, moment: int, most: int) -> Ints:
+        """The first changes of a moment; others wait for another sweep."""
         low, high = np.searchsorted(self.moments, [moment, moment + 1])
-        most = low + max(1, CELLS // cells)
-        self.later.append(self.waiting[most:high])
-        return self.waiting[low : min(most, high)]
+        self.later.append(self.waiting[low:high][most:])
+        return self.waiting[low:high][:most]
 
     def _append(self, moment: int, chosen: Ints) -> None:
         """A row for each of these changes, as the explained run was at a moment."""
@@ -271,7 +244,8 @@ class _Sweep:
         ending = np.flatnonzero((self.rows > OVER) & over[self.rows])
         found[ending] = values[self.rows[ending]]
         self.rows[ending] = OVER
-        self._renumber(np.where(over, OVER, np.cumsum(~over) - 1), ~over)
+        if over.any():
+            self._renumber(np.where(over, OVER, np.cumsum(~over) - 1), ~over)
 
     def _merge(self) -> None:
         """Rows that are equal become one: they have one future."""
@@ -280,12 +254,11 @@ class _Sweep:
         key = np.zeros(len(self.seen), dtype=np.int64)
         for factors, column in zip(self.factors, self.columns.values(), strict=False):
             key += column.view(np.int64) @ factors
-        first, stands = _distinct(key, list(self.columns.values()))
-        kept = np.zeros(len(key), dtype=bool)
-        kept[first] = True
-        self._renumber(stands, kept)
+        first, stands = distinct(key, list(self.columns.values()))
+        if len(first) < len(key):
+            self._renumber(stands, first)
 
-    def _renumber(self, numbers: Ints, kept: Mask) -> None:
+    def _renumber(self, numbers: Ints, kept: Ints | Mask) -> None:
         alive = self.rows > OVER
         self.rows[alive] = numbers[self.rows[alive]]
         self.columns = {name: column[kept] for name, column in self.columns.items()}
@@ -302,23 +275,3 @@ class _Sweep:
             return np.zeros(1)
         column = self.replay.columns[target.variable]
         return column[moment, target.position, None].astype(np.float64)
-
-
-def same(one: Column | Mask, other: Column | Mask) -> Mask:
-    """Where two columns agree, null with null."""
-    return np.asarray((one == other) | ((one != one) & (other != other)))
-
-
-def _distinct(key: Ints, columns: Sequence[Column | Mask]) -> tuple[Ints, Ints]:
-    """Which entries differ from all before them, and for each entry the number of its equal there.
-
-    Equal entries have equal keys; others are told apart by comparison, should their keys be equal.
-    """
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    equal = np.ones(len(key), dtype=bool)
-    for column in columns:
-        agree = same(column, column[first[group]])
-        equal &= agree if agree.ndim == 1 else agree.all(1)
-    stands = np.where(equal, first[group], np.arange(len(key)))
-    kept = np.flatnonzero(stands == np.arange(len(key)))
-    return kept, np.searchsorted(kept, stands)
