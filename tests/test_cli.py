@@ -104,6 +104,8 @@ def test_a_program_that_writes_is_verified_with_what_it_wrote(tmp_path) -> None:
 def test_trace_shows_itself_and_writes_every_kind_of_file(tmp_path) -> None:
     shown = espalier("trace", "parity-sequential-relative", "1", "0", "1")
     assert "layer 3, after MLP" in shown.stdout
+    changed = espalier("trace", "parity-sequential-relative", "101", "--set", "parity@1,2=null")
+    assert changed.stdout.startswith("START 1 0 1  ->  0 1 ∅ 1")
     page = tmp_path / "trace.html"
     assert (
         espalier("trace", "parity-sequential-relative", "101", "--html", str(page)).returncode == 0
@@ -156,6 +158,7 @@ def test_a_program_of_ones_own(tmp_path) -> None:
         (["run", "nothing.safetensors", "1"], "there is no file"),
         (["trace", "parity-sum-modulo", "1", "--html", "x.png"], "suffix .html"),
         (["trace", "parity-sum-modulo", "1", "-o", "x.doc"], ".doc"),
+        (["trace", "parity-sum-modulo", "1", "--set", "ones@1"], "VARIABLE@LAYER,POSITION=VALUE"),
         (["trace", "parity-sum-modulo", "1", "-o", "nowhere/x.html"], "does not exist"),
     ],
 )

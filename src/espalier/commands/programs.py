@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from espalier.commands.show import console, show_pairs, show_table
-from espalier.commands.targets import load_target, tokens_read, with_writing
+from espalier.commands.targets import load_target, parse_set, tokens_read, with_writing
 from espalier.errors import FileError
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def trace_command(
     html: Path | None = None,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     max_layers: Layers = None,
+    changes: Annotated[tuple[str, ...], Parameter(name="--set")] = (),
 ) -> None:
     """Show every variable at every position, layer by layer, as the paper's Figure 3 does.
 
@@ -106,13 +107,16 @@ def trace_command(
         Write one self-contained page to step through.
     output
         Write .png, .svg, .pdf, .csv, .parquet, .json or .html, by the suffix.
+    changes
+        Change the run: VARIABLE@LAYER,POSITION=VALUE, as often as wanted.
     """
     from espalier.interpreter import interpret
 
     entry = load_target(target)
     layers = entry.max_layers if max_layers is None else max_layers
     read = tokens_read(entry, [" ".join(tokens)], layers)[0]
-    found = interpret(entry.program, read, max_layers=layers)
+    sets = [parse_set(entry.program, text) for text in changes]
+    found = interpret(entry.program, read, max_layers=layers, interventions=sets)
     written = [path for path in (html, output) if path is not None]
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise FileError(f"--html writes a page; give {html} the suffix .html, or use --output")

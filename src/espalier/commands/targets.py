@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import random
 import re
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.errors import EspalierError, FileError, ProgramError, nearest
 
 if TYPE_CHECKING:
+    from espalier.interventions import Set
     from espalier.language import Program, TextFormat
     from espalier.zoo import Entry
 
@@ -152,3 +154,24 @@ def _words(program: Program, tokens: str | Iterable[Any]) -> list[Any]:
         else word
         for word in words
     ]
+
+
+def parse_set(program: Program, text: str) -> Set:
+    """The intervention that VARIABLE@LAYER,POSITION=VALUE stands for; null is a value.
+
+    A head's output is set after attention, and anything else after the MLP.
+    """
+    from espalier.interventions import Set
+
+    found = re.fullmatch(r"(.+)@(\d+),(\d+)=(.+)", text)
+    if found is None:
+        raise ProgramError(f"--set takes VARIABLE@LAYER,POSITION=VALUE; found {text!r}")
+    name, layer, position, value = found.groups()
+    try:
+        plain = None if value == "null" else ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        raise ProgramError(f"--set {text}: {value!r} is no value; give a number or null") from None
+    where, number = int(position), int(layer)
+    if name in program.heads:
+        return Set(name, layer=number, position=where, value=plain, sublayer="attention")
+    return Set(name, layer=number, position=where, value=plain)

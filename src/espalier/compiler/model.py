@@ -22,6 +22,7 @@ from espalier.language import (
     Program,
     Run,
     Runs,
+    as_items,
     can_halt,
     check_batch,
     check_layers,
@@ -179,7 +180,7 @@ class CompiledModel(nn.Module):
         layers = check_layers(self.program, max_layers)
         sequences = check_batch(self.program, batch)
         runs: dict[int, Run] = {}
-        if cache or len(interventions):
+        if cache or as_items(interventions, "interventions"):
             lengths = [len(sequence) for sequence in sequences]
             plan = make_plan(self.program, interventions, lengths, max_layers=layers)
             network = self.layout, self.encoder

@@ -12,7 +12,7 @@ from espalier.interpreter.interventions import IntervenedMachine
 from espalier.interpreter.machine import Machine
 from espalier.interpreter.trace import Trace, moment_of
 from espalier.interventions import Intervention, Interventions, make_plan
-from espalier.language import Program, Run, Runs, check_batch, check_layers
+from espalier.language import Program, Run, Runs, as_items, check_batch, check_layers
 
 # Positions worked on at a time: enough to keep numpy busy, few enough to stay in the cache.
 CHUNK = 1 << 15
@@ -91,7 +91,7 @@ def machine_for(
     max_layers: int | None,
 ) -> Machine:
     """The machine that runs these inputs, strict where nothing intervenes."""
-    if not len(interventions):
+    if not as_items(interventions, "interventions"):
         return Machine(program)
     lengths = [len(sequence) for sequence in sequences]
     return IntervenedMachine(make_plan(program, interventions, lengths, max_layers=max_layers))

@@ -21,6 +21,7 @@ from espalier.language import (
     Program,
     Written,
     as_integer,
+    as_items,
     check_batch,
     check_layers,
     chunks,
@@ -103,7 +104,7 @@ def generate_many(
     checked = check_batch(program, prompts)
     limits = _limits(program, checked, max_tokens)
     end = None if stop is None else program.tokens([stop])[0]
-    if len(interventions):
+    if as_items(interventions, "interventions"):
         changed = ChangedDecoder(machine, as_lists(interventions, len(checked)), max_layers=layers)
         return changed.finished(_write(changed, checked, limits, end))
     written: dict[int, Generation] = {}
