@@ -26,6 +26,10 @@ class IntervenedMachine(Machine):
         needs_rules |= bool(plan.knocked)
         super().__init__(plan.program, strict=False, record_rules=needs_rules)
         self.plan, self.touched = plan, np.zeros(len(plan.owners), dtype=bool)
+        # The last state that rules were applied to, and what became of it; kept where looking at
+        # all variables costs less than asking all rules.
+        self._last: tuple[State, State] | None = None
+        self._compares = not needs_rules and self.tables >= len(plan.program.specs)
 
     def start(
         self,
@@ -34,6 +38,7 @@ class IntervenedMachine(Machine):
         starts: Ints | None = None,
     ) -> State:
         """The state before the first layer, changed by what is set there."""
+        self._last = None
         return self.write(super().start(sequences, inputs, starts), "mlp")
 
     def attend(self, state: State) -> State:
@@ -42,7 +47,25 @@ class IntervenedMachine(Machine):
 
     def update(self, state: State) -> State:
         """The state after the MLP sub-layer and what is set there."""
-        return self.write(self.apply_rules(state), "mlp")
+        after = self._apply_where_new(state)
+        self._last = (state, after) if self._compares else None
+        return self.write(after, "mlp")
+
+    def _apply_where_new(self, state: State) -> State:
+        """What `apply_rules` gives: what is as it was the last time becomes what it did then."""
+        if self._last is None:
+            return self.apply_rules(state)
+        (before, result), batch = self._last, state.batch
+        entries, same = _entries(before.batch, batch.inputs[batch.example], batch.position)
+        if state.resting is not None and before.resting is not None:
+            same &= state.resting == before.resting[entries]
+        for name, column in state.columns.items():
+            same &= ~refusals.differ(column, before.columns[name][entries])
+        part = self.apply_rules(state.take(~same))
+        columns = {name: column[entries] for name, column in result.columns.items()}
+        for name, column in columns.items():
+            column[~same] = part.columns[name]
+        return replace(state, columns=columns, resting=None)
 
     def apply_rules(self, state: State) -> State:
         """The state after the MLP sub-layer alone."""

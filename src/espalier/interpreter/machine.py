@@ -48,6 +48,11 @@ class Machine:
         # Which rules have held somewhere so far, by their number; kept only if asked for.
         self.satisfied = np.zeros(len(program.rules), dtype=bool) if record_rules else None
 
+    @property
+    def tables(self) -> int:
+        """How many tables are looked up at every position; as many as there are rules at most."""
+        return sum(map(len, self._tables.rules.values()))
+
     def start(
         self,
         sequences: Sequence[Sequence[int]],
