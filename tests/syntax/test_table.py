@@ -24,7 +24,7 @@ def model(counts=COUNTS):
     return es.language_model(vocabulary_size=5, hidden=4, seed=1, words=words).double()
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings().max_examples // 5)
 @given(banks(most=6))
 def test_scores_are_the_definition_pair_by_pair(bank):
     lm = model()
@@ -33,14 +33,15 @@ def test_scores_are_the_definition_pair_by_pair(bank):
     for one in bank:
         for l in range(len(one)):
             for r in range(l + 1, len(one)):
-                for space, found in wanted.items():
-                    di = es.interdependence(lm, one.words, a=[l], b=[r], space=space)
-                    found.append(float(di))
+                di = es.interdependence(lm, one.words, a=[l], b=[r])
+                wanted["hidden"].append(float(di))
+                apart, size = (lm.decoder.weight @ part for part in (di.interaction, di.joint))
+                wanted["logits"].append(float(apart.norm() / size.norm()))
     for space, found in wanted.items():
         np.testing.assert_allclose(getattr(scores, space), found, rtol=2e-5)
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings().max_examples // 6)
 @given(bank=banks(count=12))
 def test_rows_written_in_stretches_are_the_rows_written_at_once(bank, tmp_path_factory):
     folder, lm = tmp_path_factory.mktemp("pairs"), model()
