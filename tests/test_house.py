@@ -1,6 +1,8 @@
 """The house keeps its shape: faces, no circles, nothing hidden, files that can be read."""
 
 import ast
+import re
+import tomllib
 from contextlib import suppress
 from pathlib import Path
 
@@ -111,3 +113,15 @@ def test_files_can_be_read_in_one_sitting() -> None:
     lines = {name: file.read_text().count("\n") for name, file in FILES.items()}
     assert {name: count for name, count in lines.items() if count > 400} == {}
     assert sorted(lines.values())[len(lines) // 2] < 120
+
+
+def test_what_contributors_are_told_is_so() -> None:
+    """The rooms are drawn as they are kept, and what a contributor is sent to is there."""
+    root = SOURCE.parent.parent
+    told = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    linter = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]
+    drawn = [re.split(" {2,}", line)[0] for line in told.split("```")[1].strip().splitlines()]
+    assert drawn == linter["contracts"][0]["layers"][1:]
+    table = told[told.index("| where would I") : told.index("## How code reads")]
+    for place in re.findall(r"`([\w/]+(?:/|\.py))`", table):
+        assert (SOURCE / place).exists() or (root / place).exists(), place
