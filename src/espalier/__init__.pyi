@@ -1,5 +1,6 @@
 """Every public name, written once; loaded when first used, so that nobody waits for torch."""
 
+from . import alta as alta
 from . import experiments as experiments
 from . import interventions as interventions
 from . import language as language
