@@ -84,7 +84,7 @@ def qkv(
     """
     mask = frozenset(relative_position_mask)
     if query == key == RELATIVE_QK and len(mask) == 1:
-        return language.v_relative(value, *mask, output_spec=output_spec)
+        return language.v_relative(value, next(iter(mask)), output_spec)
     return language.qkv(query, key, value, mask or None, output_spec)
 
 
