@@ -8,6 +8,7 @@ alike always fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -39,3 +40,13 @@ class Dice:
             chosen.append(self.pick(rest))
             rest.remove(chosen[-1])
         return chosen
+
+
+class Chance(Dice):
+    """The same by a seeded source: fuller programs than hypothesis, which likes simple ones."""
+
+    def __init__(self, source: Random) -> None:
+        self._source = source
+
+    def pick(self, options: Sequence[T]) -> T:
+        return options[self._source.randrange(len(options))]

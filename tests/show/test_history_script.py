@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import espalier as es
+from dice import Chance
 from espalier.interpreter.explain.moments import moment_of
 from espalier.language import program_spec
 from espalier.show.pages import resource
@@ -24,26 +25,6 @@ document.body.textContent = JSON.stringify(JSON.parse(document.getElementById("a
   .map(([trace, nodes]) => nodes.map((node) =>
     [...espalierHistory(trace).cells(node).values()].flat())));
 """
-
-
-class Chance:
-    """`dice.Dice` without hypothesis: a page is opened once, for many programs."""
-
-    def __init__(self, source):
-        self._source = source
-
-    def pick(self, options):
-        return self._source.choice(list(options))
-
-    def number(self, low, high):
-        return self._source.randint(low, high)
-
-    def chance(self, percent):
-        return self._source.randrange(100) < percent
-
-    def some(self, options, *, least=0, most):
-        options = list(dict.fromkeys(options))
-        return self._source.sample(options, self.number(least, min(most, len(options))))
 
 
 def traces(source, count):

@@ -7,7 +7,7 @@ state that the MLP saw, where the heads' outputs are filled in.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,8 @@ class Trace(Result):
     moments: tuple[Moment, ...]
     interventions: tuple[Intervention, ...] = ()
     idle: tuple[object, ...] = ()  # those that touched nothing
-    max_layers: int | None = None  # where it would have been stopped
+    # Where it would have been stopped.
+    max_layers: int | None = field(default=None, compare=False, repr=False)
 
     @property
     def cache(self) -> TraceCache:

@@ -61,6 +61,7 @@ def trace_data(trace: Trace) -> dict[str, Any]:
         "rules": [text for text, _ in writers.texts],
         "reads": [list(map(names.index, reads)) for _, reads in writers.texts],
         "steps": [steps[place] for place in sorted(steps)],
+        "interventions": len(trace.interventions),
         "omitted": trace.layers + 1 - held,
         "unexplained": writers.full,
     }

@@ -245,6 +245,11 @@ class Explanation(Result):
             raise ProgramError(
                 f"{variable!r} is the output of a head, null after an MLP; say 'attention'"
             )
+        if layer > self.target.layer:
+            raise ProgramError(
+                f"{node} comes after the value that is explained, {tuple(self.target)}; ask for "
+                "one before it"
+            )
         return Node(int(layer), sublayer, variable, int(position))
 
 

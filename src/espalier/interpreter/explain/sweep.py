@@ -149,17 +149,19 @@ class _Sweep:
         """After attention: a head is asked again only in rows where what it reads has changed."""
         program, base = self.replay.program, self.replay.columns
         changed = {n: (c != base[n][2 * state.layer]).any(1) for n, c in self.columns.items()}
-        columns = dict(state.columns)
+        columns, resting = dict(state.columns), self.machine.resting(state)
+        # Where a position rested and no longer does, its heads have something to say.
+        rest = [program.halt.variable] if program.halt is not None and program.causal else []
         for name, head in program.heads.items():
             read = [name for name in (head.query, head.key, head.value) if name is not None]
-            rows = np.logical_or.reduce([changed[name] for name in read])
+            rows = np.logical_or.reduce([changed[name] for name in [*read, *rest]])
             found = np.tile(base[name][2 * state.layer + 1], (len(rows), 1))
-            batch = Batch.of(np.full(rows.sum(), self.replay.length))
-            inputs = {name: self.columns[name][rows].reshape(-1) for name in read}
-            asked = head_output(program, name, State(batch, state.layer, inputs))
-            found[rows] = asked.reshape(-1, self.replay.length)
+            if rows.any():
+                batch = Batch.of(np.full(rows.sum(), self.replay.length))
+                inputs = {name: self.columns[name][rows].reshape(-1) for name in read}
+                asked = head_output(program, name, State(batch, state.layer, inputs))
+                found[rows] = asked.reshape(-1, self.replay.length)
             columns[name] = found.reshape(-1)
-            resting = self.machine.resting(state)
             columns[name][resting] = null_column(program.specs[name], 1)
         return replace(state, layer=state.layer + 1, columns=columns)
 

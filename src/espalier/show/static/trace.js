@@ -295,7 +295,10 @@
     build();
     show();
   });
-  const askFor = (cell) => ask([at, ...cell.dataset.place.split(" ").map(Number)]);
+  const askFor = (cell) => {
+    // Interventions come between a value and what it was computed from.
+    if (!trace.interventions) ask([at, ...cell.dataset.place.split(" ").map(Number)]);
+  };
   region.addEventListener("click", (event) => {
     const cell = event.target.closest("td");
     if (cell) askFor(cell);
@@ -314,12 +317,13 @@
   const notes = [];
   if (trace.omitted) notes.push(`A long trace: layers left out of its middle: ${trace.omitted}.`);
   if (trace.unexplained) notes.push("So much changes that the rules of some changes are left out.");
+  if (trace.interventions) notes.push("Made under interventions: histories are not drawn.");
   notes.forEach((note) => region.after(element("p", note, "note")));
   build();
   show();
   // A link to a cell: #cell=step,variable,position
   const linked = location.hash.match(/^#cell=(\d+),(\d+),(\d+)$/)?.slice(1).map(Number);
-  if (linked && linked[0] < trace.steps.length && linked[1] < trace.names.length &&
+  if (linked && !trace.interventions && linked[0] < trace.steps.length && linked[1] < trace.names.length &&
       linked[2] < trace.tokens.length) {
     visit(linked);
     ask(linked);
