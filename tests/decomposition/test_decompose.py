@@ -192,8 +192,9 @@ def test_refusals_name_the_culprit():
         es.decompose(lm, [1, 2], focus=[0, 2])
     with pytest.raises(DataError, match="word -1"):
         es.decompose(lm, [1, 2], focus=[-1])
-    with pytest.raises(DataError, match="must be a list of places"):
-        es.decompose(lm, [1, 2], focus="cat")
+    assert es.decompose(lm, [1, 2], focus="cat").focus == (1,)
+    with pytest.raises(DataError, match="focus names 'dog', which is not in 'the cat'"):
+        es.decompose(lm, [1, 2], focus="dog")
     for mask in ([False, True], torch.tensor([False, True])):
         with pytest.raises(DataError, match="must be a list of places"):
             es.decompose(lm, [1, 2], focus=mask)
@@ -204,7 +205,7 @@ def test_refusals_name_the_culprit():
     for tokens in (5, None, b"the cat"):
         with pytest.raises(DataError, match="must be a string, or a list of words or numbers"):
             es.decompose(lm, tokens, focus=[0])
-    for tokens in ([1.5], torch.tensor([1.7]), [None], [[1]]):
+    for tokens in ([1.5], torch.tensor([1.7]), [None]):
         with pytest.raises(ModelError, match="neither a word nor a whole number"):
             es.decompose(lm, tokens, focus=[0])
     with pytest.raises(ConfigError, match="no allocation 'paper'; did you mean 'papers'"):
@@ -217,7 +218,7 @@ def test_refusals_name_the_culprit():
         es.decompose(random_model(dtype=torch.float16), [1, 2], focus=[0])
     with pytest.raises(DataError, match="1 sentences, but 2 focus sets"):
         decompose_many(lm, [[1, 2]], focus=[[0], [1]])
-    with pytest.raises(ModelError, match="GRU cannot be decomposed"):
+    with pytest.raises(ModelError, match="a bare GRU needs what is around it"):
         es.decompose(torch.nn.GRU(2, 2), [1], focus=[0])
     with pytest.raises(ConfigError, match="'rel-bias'"):
         Generalised(frozenset({"rel-bais"}))

@@ -158,7 +158,7 @@ def _predicted(parts: Parts, top: int) -> str:
     """The likeliest next words after the last one, with their probabilities."""
     last = parts.probabilities()[-1]
     chosen = last.topk(min(top, len(last)))
-    vocabulary = parts.model.vocabulary
+    vocabulary = getattr(parts.model, "vocabulary", None)
     names = chosen.indices.tolist()
     words = vocabulary.decode(names) if vocabulary else [str(name) for name in names]
     pairs = zip(words, chosen.values.tolist(), strict=True)

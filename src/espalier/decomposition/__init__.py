@@ -1,7 +1,8 @@
-"""Take an LSTM apart: contextual decomposition, and the interdependence of words.
+"""Take networks apart: contextual decomposition, and the interdependence of words.
 
-`recursion` is the papers' recursion for any focus and allocation, `decompose` and `dependence` what
-is asked of it; `all_pairs` gives every pair of words at once.
+`calls` is what is asked. Of LSTM language models `recursion` is the papers' recursion for any focus
+and allocation, and `all_pairs` gives every pair of words at once; of any network `on_networks` is
+the way in, `rules` says how parts go through it, `attribution` holds what is no decomposition.
 """
 
 from espalier.decomposition.all_pairs import AllPairs, HiddenStates
@@ -13,6 +14,14 @@ from espalier.decomposition.allocations import (
     Murdoch,
     Papers,
 )
+from espalier.decomposition.attribution import (
+    AttentionRollout,
+    ConditionalPMI,
+    GradientInput,
+    IntegratedGradients,
+    InteractionIndex,
+    PerturbedMasking,
+)
 from espalier.decomposition.baselines import (
     InputHessian,
     Method,
@@ -20,33 +29,56 @@ from espalier.decomposition.baselines import (
     ShapleyInteraction,
     interaction_baseline,
 )
+from espalier.decomposition.calls import decompose, interdependence
 from espalier.decomposition.corpus import PairBlock, interdependence_corpus, one_thread_each
 from espalier.decomposition.decompose import (
     Batch,
-    decompose,
     decompose_batch,
     decompose_many,
 )
-from espalier.decomposition.dependence import Dependence, Interactions, Space, interact_batch
+from espalier.decomposition.dependence import Dependence, Interactions, interact_batch
 from espalier.decomposition.inputs import Words, check_model
-from espalier.decomposition.interdependence import interdependence
+from espalier.decomposition.on_networks import NetworkPairs
 from espalier.decomposition.pairs import PairMatrix, Pairs
-from espalier.decomposition.parts import Part, Parts
+from espalier.decomposition.parts import Part, Parts, Space
 from espalier.decomposition.recursion import propagate
+from espalier.decomposition.rules import (
+    BiasApart,
+    ByTotal,
+    Difference,
+    Frozen,
+    Linearised,
+    RelevantOnly,
+    Rules,
+    Shapley,
+    SharedBias,
+    Slope,
+)
 
 __all__ = [
     "AllPairs",
     "Allocation",
     "AllocationName",
     "AsPrinted",
+    "AttentionRollout",
     "Batch",
+    "BiasApart",
+    "ByTotal",
+    "ConditionalPMI",
     "Dependence",
+    "Difference",
+    "Frozen",
     "Generalised",
+    "GradientInput",
     "HiddenStates",
     "InputHessian",
+    "IntegratedGradients",
+    "InteractionIndex",
     "Interactions",
+    "Linearised",
     "Method",
     "Murdoch",
+    "NetworkPairs",
     "Occlusion",
     "PairBlock",
     "PairMatrix",
@@ -54,7 +86,13 @@ __all__ = [
     "Papers",
     "Part",
     "Parts",
+    "PerturbedMasking",
+    "RelevantOnly",
+    "Rules",
+    "Shapley",
     "ShapleyInteraction",
+    "SharedBias",
+    "Slope",
     "Space",
     "Words",
     "check_model",

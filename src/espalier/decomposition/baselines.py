@@ -7,7 +7,7 @@ taken away by setting its embedding to zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from espalier.decomposition.decompose import batches
-from espalier.decomposition.dependence import Space, check_space, in_space, ratio
+from espalier.decomposition.dependence import check_space, in_space, ratio
 from espalier.decomposition.inputs import Words, check_model, read_sentence
 from espalier.decomposition.pairs import PairMatrix
+from espalier.decomposition.parts import Space
 from espalier.decomposition.second_order import second_order
 from espalier.errors import ConfigError
 from espalier.nets.lstm import LanguageModel
@@ -31,8 +32,11 @@ Matrix = Float[np.ndarray, "N N"]
 class Occlusion:
     """Take away l, r and both: || h - h_l - h_r + h_lr || / || h - h_lr ||.
 
-    A run for the sentence, one without each word and one without each pair.
+    A run for the sentence, one without each word and one without each pair. In a network that
+    is no LSTM a `token`, such as a mask, may stand where a word is taken away.
     """
+
+    token: int | None = None
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,7 @@ def _play(
     values, passes = np.full((count, count), np.nan), 0
     for r in range(1, count):
         game = _Game(model, inputs[: r + 1], space)
-        index = _index(game, r + 1, method)
+        index = shapley_index(game, r + 1, method)
         worth = game(np.array([[True] * (r + 1), [False] * (r + 1)]))
         span = abs(float(worth[0] - worth[1]))
         for left in range(r):
@@ -189,7 +193,7 @@ class _Game:
         return in_space(last, self._model, self._space)
 
 
-def _index(game: _Game, players: int, method: ShapleyInteraction) -> Any:
+def shapley_index(game: Callable[..., Any], players: int, method: ShapleyInteraction) -> Any:
     """Pairwise indices that are looked up by pairs of players."""
     try:
         import shapiq

@@ -20,8 +20,9 @@ import torch
 from jaxtyping import Float, Int
 
 from espalier.decomposition.all_pairs import AllPairs
-from espalier.decomposition.dependence import Space, check_space
+from espalier.decomposition.dependence import check_space
 from espalier.decomposition.inputs import Words, as_tokens, check_model, encode
+from espalier.decomposition.parts import Space
 from espalier.errors import ConfigError, DataError
 from espalier.nets.lstm import LanguageModel
 from espalier.results import Result

@@ -1,9 +1,9 @@
-"""`decompose` and `decompose_many`: sentences in, parts out; and the same for tensors."""
+"""The parts of an LSTM language model: sentences in, parts out; and the same for tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, overload
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,14 +11,12 @@ from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation, AllocationName, read_allocation
 from espalier.decomposition.inputs import (
-    Sentences,
     Words,
     check_model,
     mark,
     pad,
-    read_batch,
+    read_places,
     read_sentence,
-    read_set,
     read_state,
 )
 from espalier.decomposition.parts import Parts
@@ -30,59 +28,11 @@ from espalier.nets.lstm import LanguageModel, LSTMState
 AT_ONCE = 1 << 26
 
 
-@overload
-def decompose(
-    model: LanguageModel,
-    tokens: Words,
-    *,
-    focus: Iterable[int],
-    allocation: Allocation | AllocationName = ...,
-    state: LSTMState | None = None,
-) -> Parts: ...
-
-
-@overload
-def decompose(
-    model: LanguageModel,
-    tokens: Sentences,
-    *,
-    focus: Sequence[Iterable[int]],
-    allocation: Allocation | AllocationName = ...,
-    state: LSTMState | None = None,
-) -> list[Parts]: ...
-
-
-def decompose(
-    model: LanguageModel,
-    tokens: Words | Sentences,
-    *,
-    focus: Iterable[int] | Sequence[Iterable[int]],
-    allocation: Allocation | AllocationName = "papers",
-    state: LSTMState | None = None,
-) -> Parts | list[Parts]:
-    """What the words at the places in `focus` contribute to the state after each word.
-
-    `tokens` are words or numbers, or a treebank's sentence; `state` is one to go on from, as
-    `model(tokens)` returns it. A list of sentences, with a focus for each, gives a list.
-
-    >>> import espalier as es
-    >>> parts = es.decompose(es.english_model(), ["the", "city", "of", "London"], focus=[1])
-    >>> parts.relevant.shape, bool(parts.error < 1e-5)
-    (torch.Size([4, 300]), True)
-    """
-    batch = read_batch(tokens)
-    sets: Any = focus
-    if batch is not None:
-        return decompose_many(model, batch, focus=sets, allocation=allocation, state=state)
-    one: Any = tokens
-    return decompose_many(model, [one], focus=[sets], allocation=allocation, state=state)[0]
-
-
 def decompose_many(
     model: LanguageModel,
     sentences: Sequence[Words],
     *,
-    focus: Sequence[Iterable[int]],
+    focus: Sequence[Any],
     allocation: Allocation | AllocationName = "papers",
     state: LSTMState | None = None,
 ) -> list[Parts]:
@@ -101,7 +51,7 @@ def decompose_many(
             f"{len(sentences)} sentences, but {len(focus)} focus sets; give one for each"
         )
     read = [read_sentence(model, tokens) for tokens in sentences]
-    sets = [read_set(places, len(one), "focus") for places, one in zip(focus, read, strict=True)]
+    sets = [read_places(places, one, "focus") for places, one in zip(focus, read, strict=True)]
     state = None if state is None else read_state(model, state, len(read))
     found: dict[int, Parts] = {}
     for rows in batches([len(one) for one in read], model.shape.hidden):

@@ -6,8 +6,8 @@ hidden state (2020) or to the logits (the earlier paper) after step t (eq. 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -23,11 +23,11 @@ from espalier.decomposition.inputs import (
     check_disjoint,
     check_model,
     mark,
+    read_places,
     read_sentence,
-    read_set,
     read_step,
 )
-from espalier.decomposition.parts import Parts
+from espalier.decomposition.parts import Parts, Space
 from espalier.decomposition.recursion import propagate
 from espalier.errors import ConfigError, nearest
 from espalier.nets.lstm import LanguageModel, LSTMLayer, LSTMState
@@ -35,8 +35,6 @@ from espalier.results import Result
 
 if TYPE_CHECKING:
     import pandas
-
-Space = Literal["hidden", "logits"]
 
 
 class Dependence(ReadWords, Result, float):
@@ -101,8 +99,8 @@ def depend(
     model: LanguageModel,
     tokens: Words,
     *,
-    a: Iterable[int],
-    b: Iterable[int],
+    a: Any,
+    b: Any,
     at: int | None = None,
     space: Space = "hidden",
     allocation: Allocation | AllocationName = "papers",
@@ -111,7 +109,7 @@ def depend(
     model, space = check_model(model), check_space(space)
     tokens = as_tokens(tokens)
     sentence = read_sentence(model, tokens)
-    first, second = (read_set(s, len(sentence), n) for s, n in zip((a, b), "ab", strict=True))
+    first, second = (read_places(s, sentence, n) for s, n in zip((a, b), "ab", strict=True))
     check_disjoint(first, second)
     step = read_step(at, first + second, len(sentence))
     read, sets = tokens[: step + 1], (first, second, first + second)

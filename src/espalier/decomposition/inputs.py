@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from espalier.data import Parsed, Treebank
 from espalier.errors import DataError, ModelError
 from espalier.nets.lstm import Encoded, LanguageModel, LSTMState, number_of
+from espalier.networks import Tokens, read_focus
 
 # Models whose weights were found finite, and which weights these were.
 _CHECKED: WeakKeyDictionary[LanguageModel, list[tuple[int, int]]] = WeakKeyDictionary()
@@ -150,6 +152,14 @@ def encode(model: LanguageModel, tokens: Sequence[str | int]) -> Encoded:
     if min(ids) < 0 or max(ids) >= model.shape.vocabulary_size:
         model.encode(tokens)  # which says what is wrong with them
     return Encoded(tuple(ids))
+
+
+def read_places(given: Any, sentence: Sentence, name: str) -> tuple[int, ...]:
+    """Places of words, given as such or as words."""
+    some: Any = [given] if isinstance(given, str) else given
+    if isinstance(some, list | tuple | set) and any(isinstance(one, str) for one in some):
+        return read_focus(Tokens(sentence.ids, sentence.words), some, name)
+    return read_set(some, len(sentence), name)
 
 
 def read_set(places: Iterable[int], length: int, name: str) -> tuple[int, ...]:

@@ -11,8 +11,9 @@ from jaxtyping import Float
 
 from espalier.data import Parsed
 from espalier.decomposition.allocations import Allocation
-from espalier.decomposition.dependence import Dependence, Space, by_definition, depend
+from espalier.decomposition.dependence import Dependence, by_definition, depend
 from espalier.decomposition.inputs import ReadWords
+from espalier.decomposition.parts import Space
 from espalier.errors import DataError
 from espalier.nets.lstm import LanguageModel
 from espalier.results import Result
@@ -58,6 +59,10 @@ class PairMatrix(ReadWords, Result):
             if mine != other:
                 raise DataError(f"word {place} is {mine!r}, but {other!r} in {parse.name!r}")
         return replace(self, parse=parse)
+
+    def reading(self: Matrix, words: tuple[str, ...], unknown_at: tuple[int, ...]) -> Matrix:
+        """The same with the words as they were written."""
+        return replace(self, words=words, unknown_at=unknown_at)
 
     @property
     def undefined(self) -> int:

@@ -63,30 +63,35 @@ def propagate(
     both = torch.stack([inputs * here, inputs * (1 - here)])
     for number, layer in enumerate(layers):
         before = None if state is None else (state[0][number], state[1][number])
-        both = _through(layer, both, here, terms=terms, state=before)
+        both = through_layer(layer, both, here, terms=terms, state=before)
     return Halves(both[0], both[1])
 
 
-def _through(
+def through_layer(
     layer: LSTMLayer,
     both: Float[Tensor, "2 *M B N D"],
     here: Float[Tensor, "*M B N 1"],
     *,
     terms: Terms,
-    state: tuple[Tensor, Tensor] | None,
-) -> Float[Tensor, "2 *M B N H"]:
-    """Both parts of one layer's hidden state after every step, from both parts of its input."""
+    state: tuple[Tensor, Tensor] | None = None,
+    projection: Float[Tensor, "P H"] | None = None,
+) -> Float[Tensor, "2 *M B N _"]:
+    """Both parts of one layer's hidden state after every step, from both parts of its input.
+
+    A projection makes the hidden state narrower; it is linear, and acts on each part.
+    """
     projected = (both.flatten(-3, -2) @ layer.from_input.mT).unflatten(-2, both.shape[-3:-1])
     recurrent, bias = layer.from_hidden.mT.contiguous(), layer.bias.unsqueeze(-2)
-    units = recurrent.shape[-2]
-    hidden = both.new_zeros(*both.shape[:-2], units)
-    cell = hidden.clone()
+    hidden = both.new_zeros(*both.shape[:-2], recurrent.shape[-2])
+    cell = both.new_zeros(*both.shape[:-2], recurrent.shape[-1] // 4)
     if state is not None:
         hidden[1], cell[1] = state
     found = []
     for now, where in zip(projected.unbind(-2), here.unbind(-2), strict=True):
         gates = now + hidden @ recurrent
         cell, hidden = _step(gates, bias, Split.without_bias(*cell), terms=terms, here=where)
+        if projection is not None:
+            hidden = hidden @ projection.T
         found.append(hidden)
     return torch.stack(found, dim=-2)
 

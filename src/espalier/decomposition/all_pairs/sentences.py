@@ -16,7 +16,7 @@ from torch import Tensor
 from espalier.decomposition.all_pairs.forward_pass import ForwardPass, HiddenStates, WordInputs
 from espalier.decomposition.all_pairs.gates import PreparedLayer
 from espalier.decomposition.all_pairs.word_states import WordStates, triangle
-from espalier.decomposition.dependence import Space
+from espalier.decomposition.parts import Space
 from espalier.errors import ConfigError
 from espalier.nets.lstm import LanguageModel
 

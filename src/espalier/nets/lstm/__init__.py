@@ -19,6 +19,7 @@ from espalier.nets.lstm.model import (
     initialise,
     language_model,
 )
+from espalier.nets.lstm.outside import call_in_evaluation, check_logits, is_batch_first
 from espalier.nets.lstm.recurrence import fused_cell_works, recur
 from espalier.nets.lstm.vocabulary import UNKNOWN, Encoded, Vocabulary, number_of
 
@@ -33,10 +34,13 @@ __all__ = [
     "StackedState",
     "StackedWeights",
     "Vocabulary",
+    "call_in_evaluation",
+    "check_logits",
     "checkpoints",
     "english_model",
     "fused_cell_works",
     "initialise",
+    "is_batch_first",
     "language_model",
     "load_language_model",
     "lstm_cell",

@@ -8,6 +8,7 @@ those of the common layout (encoder, rnn, decoder); where they are not, a renami
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -161,10 +162,9 @@ def own_logits(
     module: nn.Module, tokens: Int[Tensor, "B N"], *, like: Float[Tensor, "B N V"]
 ) -> Float[Tensor, "B N V"]:
     """What a module makes of tokens, as logarithms of probabilities, the batch first."""
-    recurrent = [m for m in module.modules() if isinstance(m, nn.LSTM | nn.GRU)]
-    batch_first = not recurrent or recurrent[0].batch_first
+    batch_first = is_batch_first(module)
     given = tokens if batch_first else tokens.T
-    found: Any = _called(module, given)
+    found: Any = call_in_evaluation(module, given)
     while isinstance(found, tuple | list):
         found = found[0]
     found = getattr(found, "logits", found)
@@ -175,15 +175,23 @@ def own_logits(
     return (logits if batch_first else logits.transpose(0, 1)).log_softmax(-1)
 
 
-def _called(module: nn.Module, given: Tensor) -> object:
+def is_batch_first(module: nn.Module) -> bool:
+    """Whether a module takes sequences as rows, by what torch's own modules in it do."""
+    kinds = (nn.LSTM, nn.GRU, nn.MultiheadAttention)
+    return all(one.batch_first for one in module.modules() if isinstance(one, kinds))
+
+
+def call_in_evaluation(module: nn.Module, given: Tensor) -> object:
     """The result of its forward in evaluation, with or without a state to go on from."""
     modes = {one: one.training for one in module.modules()}
     module.eval()
     try:
-        try:
-            return module(given)
-        except TypeError:
-            return module(given, None)
+        with warnings.catch_warnings():  # what torch says of its own ways is not asked for
+            warnings.simplefilter("ignore")
+            try:
+                return module(given)
+            except TypeError:
+                return module(given, None)
     except Exception as error:
         raise ModelError(
             f"its forward cannot be run on tokens {tuple(given.shape)} to compare its logits with "

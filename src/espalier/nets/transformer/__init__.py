@@ -1,5 +1,6 @@
 """Transformers that are trained, many of them stacked as one."""
 
+from espalier.nets.transformer.biases import encoder_bias
 from espalier.nets.transformer.model import (
     Positions,
     TransformerShape,
@@ -19,6 +20,7 @@ __all__ = [
     "cast",
     "decode",
     "encode",
+    "encoder_bias",
     "norm",
     "random_transformers",
     "read_out",

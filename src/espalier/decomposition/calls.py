@@ -1,0 +1,258 @@
+"""`decompose` and `interdependence`: of an LSTM language model, or of any network.
+
+Language models have ways of their own, which are faster and take a state to go on from; all else
+goes through `on_networks`. A list of sentences is a batch and gives a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
+
+from espalier.decomposition.all_pairs import AllPairs
+from espalier.decomposition.allocations import (
+    Allocation,
+    AllocationName,
+    Papers,
+    read_allocation,
+)
+from espalier.decomposition.baselines import Method as LSTMMethod
+from espalier.decomposition.baselines import interaction_baseline
+from espalier.decomposition.decompose import decompose_many
+from espalier.decomposition.dependence import Dependence, by_definition, check_space, depend
+from espalier.decomposition.inputs import Sentences, Words, check_model, read_batch, read_sentence
+from espalier.decomposition.on_networks import Asked, Method, decompose_on, depend_on, pairs_on
+from espalier.decomposition.pairs import PairMatrix, Pairs
+from espalier.decomposition.parts import Parts, Space
+from espalier.errors import DataError
+from espalier.nets.lstm import LanguageModel, LSTMState
+from espalier.networks import Network, network
+
+Model = LanguageModel | Network
+Focus = Iterable[int | str | tuple[int, int]] | str
+
+
+@overload  # a list of words is one sentence, which a type cannot tell from a list of sentences
+def decompose(  # type: ignore[overload-overlap]
+    model: Model,
+    tokens: Words,
+    *,
+    focus: Focus,
+    layer: int = -1,
+    space: Space = "hidden",
+    method: Method = None,
+    allocation: Allocation | AllocationName = ...,
+    state: LSTMState | None = None,
+) -> Parts: ...
+
+
+@overload
+def decompose(
+    model: Model,
+    tokens: Sentences,
+    *,
+    focus: Sequence[Focus] | Focus,
+    layer: int = -1,
+    space: Space = "hidden",
+    method: Method = None,
+    allocation: Allocation | AllocationName = ...,
+    state: LSTMState | None = None,
+) -> list[Parts]: ...
+
+
+def decompose(
+    model: Model,
+    tokens: Words | Sentences,
+    *,
+    focus: Sequence[Focus] | Focus,
+    layer: int = -1,
+    space: Space = "hidden",
+    method: Method = None,
+    allocation: Allocation | AllocationName = "papers",
+    state: LSTMState | None = None,
+) -> Parts | list[Parts]:
+    """What the words in `focus` contribute to the state after each word, and the rest.
+
+    `focus` names places, words or spans of characters; `layer` counts from 0, what enters the
+    network; in `space="logits"` the parts are those of the logits. `method` are the rules of a
+    Transformer (`Rules`, "cd-t", "decompx") or another attribution (`Occlusion()`, ...),
+    `allocation` the rule for gates. A list of sentences, with a focus for each or one for all,
+    gives a list. `state` is one for an LSTM to go on from, as `model(tokens)` returns it.
+
+    >>> import espalier as es
+    >>> parts = es.decompose(es.english_model(), ["the", "city", "of", "London"], focus=["city"])
+    >>> parts.focus, parts.relevant.shape, bool(parts.error < 1e-5)
+    ((1,), torch.Size([4, 300]), True)
+    """
+    batch, sets = read_batch(tokens), _sets(focus)
+    if isinstance(model, LanguageModel) and (layer, space, method) == (-1, "hidden", None):
+        given: list[Any] = [tokens] if batch is None else batch
+        own = [focus] if batch is None else _for_each(sets, len(given))
+        found = decompose_many(model, given, focus=own, allocation=allocation, state=state)
+        return found if batch is not None else found[0]
+    if state is not None:
+        raise DataError("a state to go on from is for an LSTM's hidden states; leave out state=")
+    net, asked = network(model), Asked(layer, space, method, allocation)
+    if batch is None:
+        return decompose_on(net, net.read(tokens), focus, asked=asked)
+    each = zip(batch, _for_each(sets, len(batch)), strict=True)
+    return [decompose_on(net, net.read(one), own, asked=asked) for one, own in each]
+
+
+def _sets(focus: Any) -> Any:
+    return focus if isinstance(focus, str) else list(focus)
+
+
+def _for_each(focus: Any, count: int) -> list[Any]:
+    """A focus for each sentence: those given, or the one given for all."""
+    several = [isinstance(one, list | tuple | set | frozenset | range) for one in focus]
+    if not isinstance(focus, str) and several and all(several):
+        if len(focus) != count:
+            raise DataError(f"{count} sentences, but {len(focus)} focus sets; give one for each")
+        return list(focus)
+    return [focus] * count
+
+
+@overload  # a list of words is one sentence, which a type cannot tell from a list of sentences
+def interdependence(  # type: ignore[overload-overlap]
+    model: LanguageModel,
+    tokens: Words,
+    *,
+    a: None = None,
+    b: None = None,
+    at: None = None,
+    space: Space = "hidden",
+    allocation: Allocation | AllocationName = ...,
+) -> Pairs: ...
+
+
+@overload
+def interdependence(  # type: ignore[overload-overlap]
+    model: Model,
+    tokens: Words,
+    *,
+    a: Focus,
+    b: Focus,
+    at: int | None = None,
+    layer: int = -1,
+    space: Space = "hidden",
+    method: Method = None,
+    allocation: Allocation | AllocationName = ...,
+) -> Dependence: ...
+
+
+@overload
+def interdependence(  # type: ignore[overload-overlap]
+    model: Model,
+    tokens: Words,
+    *,
+    a: None = None,
+    b: None = None,
+    at: None = None,
+    layer: int = -1,
+    space: Space = "hidden",
+    method: Method | LSTMMethod = None,
+    allocation: Allocation | AllocationName = ...,
+) -> PairMatrix: ...
+
+
+@overload
+def interdependence(
+    model: Model,
+    tokens: Sentences,
+    *,
+    a: Focus | None = None,
+    b: Focus | None = None,
+    at: int | None = None,
+    layer: int = -1,
+    space: Space = "hidden",
+    method: Method | LSTMMethod = None,
+    allocation: Allocation | AllocationName = ...,
+) -> list[Any]: ...
+
+
+def interdependence(
+    model: Model,
+    tokens: Words | Sentences,
+    *,
+    a: Focus | None = None,
+    b: Focus | None = None,
+    at: int | None = None,
+    layer: int = -1,
+    space: Space = "hidden",
+    method: Method | LSTMMethod = None,
+    allocation: Allocation | AllocationName = "papers",
+) -> PairMatrix | Dependence | list[Any]:
+    """DI of two disjoint sets of words `a` and `b`, or without them of every two words.
+
+    It is read after step `at`, by default the last word of both sets, from the hidden state or,
+    as in the earlier paper, from the logits; `layer` and `method` are those of `decompose`, or
+    another measure of interaction. A list of sentences, or a treebank, gives a list.
+
+    >>> import espalier as es
+    >>> es.interdependence(es.english_model(), ["the", "city", "of", "London"]).values.shape
+    (4, 4)
+    """
+    batch = read_batch(tokens)
+    asked: Any = Asked(layer, space, method, allocation)  # type: ignore[arg-type]
+    given: list[Any] = [tokens] if batch is None else batch
+    _check_sets(a, b, at)
+    found = [_of_one(model, one, (a, b, at), asked) for one in given]
+    return found if batch is not None else found[0]
+
+
+def _check_sets(a: Any, b: Any, at: Any) -> None:
+    asked = {"a": a, "b": b, "at": at}
+    missing = " and ".join(name for name in "ab" if asked[name] is None)
+    given = " and ".join(name for name, value in asked.items() if value is not None)
+    if given and missing:
+        raise DataError(
+            f"{given} without {missing}: give two sets of words, a= and b=, or neither for every "
+            f"two words"
+        )
+
+
+def _of_one(model: Model, tokens: Any, sets: tuple[Any, Any, Any], asked: Asked) -> Any:
+    """DI of two sets of one sentence's words, or of every two of its words."""
+    a, b, at = sets
+    if isinstance(model, LanguageModel) and asked.layer == -1:
+        own: Any = asked.method
+        if own is None and a is not None:
+            space, allocation = asked.space, asked.allocation
+            return depend(model, tokens, a=a, b=b, at=at, space=space, allocation=allocation)
+        if own is None:
+            return _pairs(model, tokens, space=asked.space, allocation=asked.allocation)
+        if isinstance(own, LSTMMethod) and a is None:
+            return interaction_baseline(model, tokens, method=own, space=asked.space)
+    net = network(model)
+    read = net.read(tokens)
+    if a is not None:
+        return depend_on(net, read, (a, b), at=at, asked=asked)
+    if net.lstm is not None and asked.layer == -1 and asked.method is None:
+        pairs = _pairs(net.lstm, read.ids, space=asked.space, allocation=asked.allocation)
+        return pairs.reading(read.words, read.unknown_at)
+    return pairs_on(net, read, asked=asked)
+
+
+def _pairs(model: LanguageModel, tokens: Words, *, space: Space, allocation: Any) -> Pairs:
+    model, space = check_model(model), check_space(space)
+    sentence = read_sentence(model, tokens)
+    allocation = read_allocation(allocation)
+    match allocation:
+        case Papers():  # a step a pair beside the plain pass
+            passes = 1 + (len(sentence) - 1) / 2
+            values = AllPairs(model, spaces=[space]).of([sentence.ids])[0][0].numpy()
+        case _:
+            passes = 3 * len(sentence) * (len(sentence) - 1) / 2
+            values = by_definition(model, sentence.ids, space=space, allocation=allocation)
+    return Pairs(
+        words=sentence.words,
+        ids=sentence.ids,
+        values=values,
+        space=space,
+        unknown_at=sentence.unknown_at,
+        method="interdependence",
+        passes=passes,
+        model=model,
+        allocation=allocation,
+    )

@@ -1,0 +1,220 @@
+"""`decompose` and `interdependence` for any network: what is asked is checked, and shown as one.
+
+A rule says how parts go through a network (`rules`); another method than decomposition is asked
+for by its type (`attribution`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, get_args
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from espalier.decomposition.attribution import (
+    Contribution,
+    Interaction,
+    Reader,
+    contributions,
+    interactions,
+)
+from espalier.decomposition.dependence import Dependence, check_space, ratio
+from espalier.decomposition.inputs import check_disjoint
+from espalier.decomposition.network_parts import divide, pair_parts
+from espalier.decomposition.pairs import PairMatrix
+from espalier.decomposition.parts import Parts, Space
+from espalier.decomposition.rules import Rules, RulesName, read_rules
+from espalier.errors import ConfigError, DataError
+from espalier.networks import Linear, Network, Tokens, read_focus
+
+_SHORTER: WeakKeyDictionary[Network, Network] = WeakKeyDictionary()
+# A smaller DI is rounding in single precision, being a difference: it is computed in double.
+ROUNDED = 1e-3
+
+Method = Rules | RulesName | Contribution | Interaction | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Where in a network to look, and how."""
+
+    layer: int = -1
+    space: Space = "hidden"
+    method: Method = None
+    allocation: Any = "papers"
+
+    def checked(self, net: Network) -> Asked:
+        """The same, if the network has such a layer and the space can be read there."""
+        check_space(self.space)
+        if not -net.layers - 1 <= self.layer <= net.layers:
+            raise ConfigError(
+                f"layer is {self.layer}; {net.name} has 0 (what enters it) to {net.layers}"
+            )
+        if self.space == "logits" and self.layer not in (-1, net.layers):
+            raise ConfigError("logits are those of the last layer; leave out layer=")
+        return self
+
+    @property
+    def logits(self) -> bool:
+        """Whether logits are asked for."""
+        return self.space == "logits"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class NetworkPairs(PairMatrix):
+    """`values[l, r]` is DI of tokens l < r in any network, read at r.
+
+    >>> import espalier as es
+    >>> around = dict(embedding=torch.nn.Embedding(9, 4), decoder=torch.nn.Linear(4, 9))
+    >>> pairs = es.interdependence(es.network(torch.nn.GRU(4, 4), **around), [1, 2, 3])
+    >>> pairs.values.shape, bool(pairs.error < 1e-3)
+    ((3, 3), True)
+    """
+
+    net: Network = field(kw_only=True)
+    asked: Asked = field(kw_only=True)
+
+    @cached_property
+    def error(self) -> float:
+        """The largest difference of a value from the definition's in double precision, relative."""
+        tokens, net = Tokens(self.ids, self.words), self.net.double()
+        worst = 0.0
+        for left in range(len(tokens)):
+            for right in range(left + 1, len(tokens)):
+                wanted = depend_on(net, tokens, ([left], [right]), at=None, asked=self.asked)
+                if wanted > 0:
+                    worst = max(worst, abs(float(self.values[left, right]) / wanted - 1))
+        return float(worst)
+
+    def interaction(self, left: int, right: int) -> Dependence:
+        """One pair with its vectors."""
+        tokens = Tokens(self.ids, self.words, self.unknown_at)
+        return depend_on(self.net, tokens, ([left], [right]), at=None, asked=self.asked)
+
+
+def decompose_on(net: Network, tokens: Tokens, focus: Any, *, asked: Asked) -> Parts:
+    """The parts of every token's state for one focus set."""
+    asked = asked.checked(net)
+    places = read_focus(tokens, focus)
+    mask = _mask(tokens, places)
+    relevant, irrelevant, bias, whole = _parts(net, tokens, mask, asked)
+    return Parts(
+        words=tokens.words,
+        focus=places,
+        relevant=relevant[0],
+        irrelevant=irrelevant[0],
+        hidden=whole,
+        unknown_at=tokens.unknown_at,
+        allocation=asked.method or asked.allocation,
+        model=net,
+        bias=bias,
+        space=asked.space,
+    )
+
+
+def _mask(tokens: Tokens, places: tuple[int, ...]) -> Bool[Tensor, "1 N"]:
+    mask = torch.zeros(1, len(tokens), dtype=torch.bool)
+    mask[0, list(places)] = True
+    return mask
+
+
+def _parts(
+    net: Network, tokens: Tokens, focus: Bool[Tensor, "F N"], asked: Asked
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    """Relevant, irrelevant and bias parts, and the whole."""
+    method = asked.method
+    if isinstance(method, Contribution):
+        reader = Reader(net, tokens, layer=asked.layer, logits=asked.logits)
+        relevant, whole = contributions(reader, focus, method)
+        return relevant, whole - relevant, None, whole
+    rules = _rules(asked, f"a {type(method).__name__} has no parts; ask interdependence")
+    found = divide(
+        net, net.inputs(tokens), focus, rules=rules, layer=asked.layer, logits=asked.logits
+    )
+    return found.relevant, found.rest, found.bias, found.whole
+
+
+def _rules(asked: Asked, otherwise: str) -> Rules:
+    if isinstance(asked.method, Interaction | Contribution):
+        raise ConfigError(otherwise)
+    return read_rules(asked.method, asked.allocation)
+
+
+def depend_on(
+    net: Network, tokens: Tokens, sets: tuple[Any, Any], *, at: int | None, asked: Asked
+) -> Dependence:
+    """DI of two disjoint sets of tokens, read at `at`: by default the last of both."""
+    asked = asked.checked(net)
+    a, b = (read_focus(tokens, given, name) for given, name in zip(sets, "ab", strict=True))
+    check_disjoint(a, b)
+    place = max(a + b) if at is None else at
+    if not 0 <= place < len(tokens):
+        raise DataError(f"at is {at}; there are tokens 0..{len(tokens) - 1}")
+    if net.causal and place < max(a + b):
+        raise DataError(f"token {place} comes before {max(a + b)} is read; use at={max(a + b)}")
+    masks = torch.cat([_mask(tokens, some) for some in (a, b, tuple(sorted(a + b)))])
+    relevant = _parts(net, tokens, masks, asked)[0][:, place]
+    joint, apart = relevant[2], relevant[2] - (relevant[0] + relevant[1])
+    result = Dependence(ratio(apart.norm(), joint.norm()))
+    result.words, result.a, result.b, result.at = tokens.words, a, b, place
+    result.space, result.unknown_at = asked.space, tokens.unknown_at
+    result.joint, result.interaction = joint, apart
+    result.parts = tuple(decompose_on(net, tokens, s, asked=asked) for s in (a, b, a + b))  # type: ignore[assignment]
+    return result
+
+
+def _values(net: Network, tokens: Tokens, rules: Rules, asked: Asked) -> np.ndarray:
+    """DI of every two tokens l < r, NaN elsewhere."""
+    net = _shorter(net) if asked.logits else net
+    joint, alone = pair_parts(
+        net, net.inputs(tokens), rules=rules, layer=asked.layer, logits=asked.logits
+    )
+    own = alone.diagonal(dim1=0, dim2=1).T
+    values: np.ndarray = (
+        ratio((joint - alone - own).norm(dim=-1), joint.norm(dim=-1)).double().numpy()
+    )
+    values[np.tril_indices(len(tokens))] = np.nan
+    return values
+
+
+def _shorter(net: Network) -> Network:
+    """The same with logits that are as long but fewer: with W = Q R, || W x || = || R x ||."""
+    last = net.head[-1]
+    assert isinstance(last, Linear)
+    if net not in _SHORTER and last.weight.shape[0] > last.weight.shape[1]:
+        root = torch.linalg.qr(last.weight, mode="r").R
+        _SHORTER[net] = replace(net, head=(*net.head[:-1], Linear(root)))
+    return _SHORTER.get(net, net)
+
+
+def pairs_on(net: Network, tokens: Tokens, *, asked: Asked) -> PairMatrix:
+    """Every two tokens: DI by the rules, or another method's number."""
+    asked = asked.checked(net)
+    count, method = len(tokens), asked.method
+    if isinstance(method, Interaction):
+        reader = Reader(net, tokens, layer=asked.layer, logits=asked.logits)
+        name, values = interactions(reader, tokens, method)
+        return PairMatrix(
+            tokens.words, tokens.ids, values, asked.space, tokens.unknown_at, name, reader.runs
+        )
+    additive = [one.__name__ for one in get_args(Contribution)]
+    rules = _rules(asked, f"{', '.join(additive[1:])} add up over words: no two interact by them")
+    values = _values(net, tokens, rules, asked)
+    if net.dtype != torch.float64 and np.nanmin(values, initial=1.0) < ROUNDED:
+        values = _values(net.double(), tokens, rules, asked)
+    return NetworkPairs(
+        tokens.words,
+        tokens.ids,
+        values,
+        asked.space,
+        tokens.unknown_at,
+        "interdependence",
+        float(count),
+        net=net,
+        asked=asked,
+    )

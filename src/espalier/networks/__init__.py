@@ -1,0 +1,47 @@
+"""Anyone's network as plain data: LSTM, GRU, Transformer, and the tokens of people's text.
+
+`network` reads a module into a `Network` of `blocks`; `plain` runs it. What is made of the parts,
+decompositions and other attributions, is in `espalier.decomposition`.
+"""
+
+from espalier.networks import plain
+from espalier.networks.blocks import (
+    ACTIVATIONS,
+    Activation,
+    ActivationName,
+    Attention,
+    FeedForward,
+    GRULayer,
+    HeadPart,
+    Linear,
+    LSTMDirection,
+    Norm,
+    Recurrent,
+    Sublayer,
+    Transformer,
+)
+from espalier.networks.network import Network
+from espalier.networks.reading import network
+from espalier.networks.tokens import Tokens, WordTokenizer, read_focus
+
+__all__ = [
+    "ACTIVATIONS",
+    "Activation",
+    "ActivationName",
+    "Attention",
+    "FeedForward",
+    "GRULayer",
+    "HeadPart",
+    "LSTMDirection",
+    "Linear",
+    "Network",
+    "Norm",
+    "Recurrent",
+    "Sublayer",
+    "Tokens",
+    "Transformer",
+    "WordTokenizer",
+    "network",
+    "plain",
+    "read_focus",
+]

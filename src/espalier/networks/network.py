@@ -1,0 +1,92 @@
+"""A network as a value: what enters it, what it is made of, and how text becomes its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from espalier.errors import ModelError
+from espalier.nets.lstm import LanguageModel
+from espalier.networks.blocks import Body, HeadPart, Linear, Recurrent, cast
+from espalier.networks.tokens import Tokenizer, Tokens, WordTokenizer, read_tokens
+from espalier.results import Described
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Network(Described):
+    """A network that can be taken apart: vectors of tokens, a body, and a head that gives logits.
+
+    `embed` gives the vectors that enter the body, one for each token and of nothing else. The last
+    part of the head is a linear one; its bias belongs to no part of a decomposition.
+    """
+
+    name: str
+    embed: Callable[[Int[Tensor, "B N"]], Float[Tensor, "B N D"]] = field(repr=False)
+    body: Body = field(repr=False)
+    head: tuple[HeadPart, ...] = field(repr=False)
+    vocabulary_size: int
+    tokenizer: WordTokenizer | Tokenizer | None = None
+    lstm: LanguageModel | None = field(default=None, repr=False)
+
+    @property
+    def causal(self) -> bool:
+        """Whether no position sees a later one."""
+        if isinstance(self.body, Recurrent):
+            return all(len(directions) == 1 for directions in self.body.layers)
+        return all(
+            attention.causal
+            for layer in self.body.layers
+            for sublayer in layer
+            if isinstance(sublayer.body, tuple)
+            for attention in sublayer.body
+        )
+
+    @property
+    def layers(self) -> int:
+        """How many layers the body has."""
+        return len(self.body.layers)
+
+    @property
+    def outputs(self) -> int:
+        """How many logits there are."""
+        last = self.head[-1]
+        assert isinstance(last, Linear)
+        return len(last.weight)
+
+    @property
+    def width(self) -> int:
+        """How wide the last layer's state is."""
+        return next(part.weight.shape[1] for part in self.head if isinstance(part, Linear))
+
+    def read(self, given: Any) -> Tokens:
+        """A sentence in the network's tokens: text, words, numbers or a treebank's sentence."""
+        found = read_tokens(self.tokenizer, given)
+        for number in found.ids:
+            if not 0 <= number < self.vocabulary_size:
+                raise ModelError(
+                    f"token {number} is outside the vocabulary of {self.vocabulary_size:,} tokens"
+                )
+        return found
+
+    @torch.no_grad()
+    def inputs(self, tokens: Tokens) -> Float[Tensor, "N D"]:
+        """The vectors that enter the body."""
+        found: Tensor = self.embed(torch.tensor([tokens.ids]))[0].detach()
+        return found.to(self.dtype)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the weights: float32 or float64."""
+        last = self.head[-1]
+        assert isinstance(last, Linear)
+        return last.weight.dtype
+
+    def double(self) -> Network:
+        """The same in double precision."""
+        wide = torch.float64
+        return replace(self, body=cast(self.body, wide), head=cast(self.head, wide))
