@@ -41,41 +41,32 @@ def at_last_epoch(
     return summarise(last, value, by=[*by, "setting", "domain"])
 
 
+def draw(table: pandas.DataFrame, **facets: Any) -> Figure:
+    """Curves with intervals, in panels."""
+    from espalier.show.figures import Facets, draw_bands
+
+    return draw_bands(table, Facets(**facets))
+
+
 def draw_over_epochs(
     rows: pandas.DataFrame, value: str = "probability", *, sides: dict[str, str], **facets: Any
 ) -> Figure:
     """Curves of both settings over epochs: a column a scaffold length, a row a test set."""
-    from espalier.show.figures import Facets, draw_bands
-
     shown = rows[rows["domain"].isin(list(sides))]
     table = summarise(shown, value, by=["length", "setting", "domain", "epoch"])
-    return draw_bands(
-        table,
-        Facets(
-            x="epoch",
-            line="setting",
-            across="length",
-            down="domain",
-            x_label="epoch",
-            titles=TITLES,
-            sides=sides,
-            **facets,
-        ),
-    )
+    grid = {"x": "epoch", "line": "setting", "across": "length", "down": "domain"}
+    return draw(table, x_label="epoch", titles=TITLES, sides=sides, **grid, **facets)
 
 
 def draw_growing_focus(rows: pandas.DataFrame) -> Figure:
     """A column an epoch, a row a test set."""
-    from espalier.show.figures import Facets, draw_bands
-
-    table = summarise(rows, "probability", by=["setting", "domain", "epoch", "in_focus"])
-    longest = rows["length"].max()
-    facets = Facets(
+    return draw(
+        summarise(rows, "probability", by=["setting", "domain", "epoch", "in_focus"]),
         x="in_focus",
         line="setting",
         across="epoch",
         down="domain",
-        x_label=f"i, scaffold tokens in focus beside the open symbol (k = {longest})",
+        x_label=f"i, scaffold tokens in focus beside the open symbol (k = {rows['length'].max()})",
         titles="epoch {}",
         sides={
             "in_domain": "P(close | open + i tokens)\nscaffolds of training",
@@ -83,7 +74,6 @@ def draw_growing_focus(rows: pandas.DataFrame) -> Figure:
         },
         limits=(-0.02, 1.02),
     )
-    return draw_bands(table, facets)
 
 
 def on_random_scaffolds(rows: pandas.DataFrame) -> pandas.DataFrame:
@@ -94,9 +84,10 @@ def on_random_scaffolds(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw_rule_frequency(rows: pandas.DataFrame) -> Figure:
     """A column a number of rules; the probability on a logarithmic axis."""
-    from espalier.show.figures import Facets, Look, draw_bands
+    from espalier.show.figures import Look
 
-    facets = Facets(
+    return draw(
+        on_random_scaffolds(rows),
         x="length",
         line="focus",
         across="rules",
@@ -109,7 +100,6 @@ def draw_rule_frequency(rows: pandas.DataFrame) -> Figure:
         },
         logarithmic=True,
     )
-    return draw_bands(on_random_scaffolds(rows), facets)
 
 
 def mean_gradients(rows: pandas.DataFrame) -> pandas.DataFrame:
@@ -119,9 +109,8 @@ def mean_gradients(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw_gradients(rows: pandas.DataFrame) -> Figure:
     """A column a scaffold length, a row a kind of magnitude; L2 norms on a logarithmic axis."""
-    from espalier.show.figures import Facets, draw_bands
-
-    facets = Facets(
+    return draw(
+        summarise(rows, "l2", by=["length", "kind", "setting", "place"]),
         x="place",
         line="setting",
         across="length",
@@ -135,7 +124,6 @@ def draw_gradients(rows: pandas.DataFrame) -> Figure:
         },
         logarithmic=True,
     )
-    return draw_bands(summarise(rows, "l2", by=["length", "kind", "setting", "place"]), facets)
 
 
 def _interdependence_in(space: Literal["hidden", "logits"], summary: str) -> Experiment:
