@@ -52,7 +52,11 @@ class Dial:
 
 @dataclass(frozen=True, repr=False)
 class Margins(Result):
-    """How far each dial goes on the inputs given, the others being as in `realism`."""
+    """How far each dial goes on the inputs given, the others being as in `realism`.
+
+    >>> Margins(Realism(), 1, (Dial("sharpness", 10.0, 5.0, "head 'x'"),))["sharpness"].right
+    10.0
+    """
 
     realism: Realism
     inputs: int
