@@ -2,7 +2,9 @@
 
 import copy
 import itertools
+import re
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -16,6 +18,7 @@ from espalier import zoo
 from espalier.compiler import decode, encode
 from espalier.compiler.realism.states import blocks, spread
 from espalier.interpreter import Machine
+from espalier.interventions import Cut, KnockOut, Set
 from espalier.language import halt_spec, numerical_var, qkv, var
 from strategies import Case, cases
 
@@ -280,7 +283,51 @@ def test_margins_are_where_outputs_change() -> None:
         assert "position" in dial.culprit
     assert found["distractors"].right == 16
     assert list(found.to_frame().columns) == ["dial", "right", "wrong", "culprit"]
-    assert "sharpness" in str(found)
+    assert "sharpness   right to 3" in str(found)
+    assert "culprit" in found.to_html()
+
+
+@pytest.mark.parametrize(
+    "dials", [{"rotation": 1, "distractors": 2}, {"width": 8, "ramp": 0.2}, {"noise": 1e-4}]
+)
+def test_interventions_caches_and_explanations_by_directions(dials) -> None:
+    model = realistic(**dials)
+    for one in (
+        Set("parity", layer=1, position=1, value=0),
+        Set("parity", layer=1, position=1, value=None),
+        KnockOut(rule=0),
+        Cut("parity_left", layer=1, query=1, key=0),
+    ):
+        found = es.verify(PARITY.program, INPUTS[2:], model=model, interventions=[one])
+        assert found.ok, found.disagreements[:2]
+    held = model.run(INPUTS[-1], cache=True).cache.variable("parity")
+    assert (
+        held.tolist() == es.interpret(PARITY.program, INPUTS[-1]).cache.variable("parity").tolist()
+    )
+
+
+def test_a_realistic_decoder_writes_what_a_clean_one_does() -> None:
+    entry = zoo.load("parity-scratchpad")
+    model = realistic(entry.name, rotation=1, distractors=1, sharpness=40)
+    for bits in ("1011", "0"):
+        written = [
+            es.generate(one, entry.encode(bits), max_tokens=9, stop=entry.writing.stop).tokens
+            for one in (entry.program, model)
+        ]
+        assert written[0] == written[1]
+
+
+def test_the_example_of_the_page_runs_as_printed() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "realism.md").read_text(encoding="utf-8")
+    exec(re.search(r"```python\n(.*?)```", page, re.S)[1], {})
+
+
+def test_the_picture_of_the_mlp_is_by_meanings() -> None:
+    from espalier.show.figures import draw_weights
+
+    turned, clean = draw_weights(realistic(rotation=1, width=12)), draw_weights(realistic())
+    texts = [{t.get_text() for t in figure.axes[0].texts} for figure in (turned, clean)]
+    assert texts[0] == texts[1] == {"1", "2"}
 
 
 def test_a_damaged_basis_is_refused(tmp_path) -> None:

@@ -30,8 +30,8 @@ from espalier.results import Result
 if TYPE_CHECKING:
     import pandas
 
-# Halvings of a range of numbers; a setting is found to a few hundredths of itself.
-HALVINGS = 9
+# Halvings of a range of numbers; a setting is found to a tenth of itself or better.
+HALVINGS = 7
 SEEDS = 3
 MOST_DISTRACTORS = 16
 

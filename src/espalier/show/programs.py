@@ -10,6 +10,7 @@ from espalier.language import show_value
 from espalier.show.text import count, first_lines
 
 if TYPE_CHECKING:
+    from espalier.compiler import Dial, Margins
     from espalier.language import Generation, Program, Rule, Run, Runs
     from espalier.programs import Evaluation, Verification
     from espalier.zoo import Entry
@@ -93,3 +94,20 @@ def evaluation_text(found: Evaluation) -> str:
         f"{right:,} of {len(found.rows):,} right ({found.accuracy:.2%}), at most "
         f"{count(found.layers, 'layer')}, {found.seconds:.1f} s"
     )
+
+
+def margins_text(found: Margins) -> str:
+    """A line for each dial: how far it goes, and what gives way."""
+    start = str(found.realism).replace(", proven=False", "").replace("proven=False", "plain")
+    lines = [f"{count(found.inputs, 'input')}, from {start}:"]
+    return "\n".join(lines + [f"  {dial.name:<12}{_reach(dial)}" for dial in found.dials])
+
+
+def _reach(dial: Dial) -> str:
+    if dial.name == "rotation":
+        right = "no seed right" if dial.right is None else f"{dial.right:g} seeds right"
+        return (
+            right if dial.wrong is None else f"{right}, seed {dial.wrong:g} wrong: {dial.culprit}"
+        )
+    right = "nothing right" if dial.right is None else f"right to {dial.right:.3g}"
+    return right if dial.wrong is None else f"{right}, wrong at {dial.wrong:.3g}: {dial.culprit}"

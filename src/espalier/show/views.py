@@ -83,6 +83,13 @@ def _programs() -> None:
     register(Evaluation, _with_table(evaluation_text, _drawn_by("draw_evaluation")))
 
 
+def _compiler() -> None:
+    from espalier.compiler import Margins
+    from espalier.show.programs import margins_text
+
+    register(Margins, _with_table(margins_text, lines=1))
+
+
 def _learnability() -> None:
     from espalier.learnability import Dropped, LocalOptimum, MinimalProgram, Traces
     from espalier.show import learnability as texts
@@ -137,6 +144,7 @@ def _results() -> None:
 
 
 _ROOMS = {
+    "compiler": _compiler,
     "data": _data,
     "decomposition": _decomposition,
     "interpreter": _interpreter,

@@ -48,6 +48,7 @@ class Bounds:
             pairs = ((made.query, ideal.query), (made.key, ideal.key), (made.value, ideal.value))
             rows = [reader([""] * one.shape[0], one, other, layout) for one, other in pairs]
             self._heads.append([measure(one, within=False) for one in rows])
+        self._matches = [self._stream.match(place) for place in range(len(layout.program.heads))]
         self._units = measure(units(layout, weights, clean))
         self._outputs = [measure(one) for one in outputs(layout, weights, clean)]
         found = thresholds(layout, weights, clean)
@@ -78,8 +79,12 @@ class Bounds:
         sharpness = 2 * self._clean.heads[place].sink
         spec = None if head.query is None else program.specs[head.query]
         asked = max(map(len, spec.values)) if isinstance(spec, SetValued) else 1
-        logit = sharpness * float(key.topk(min(asked, len(key))).values.sum())
-        logit += float(query.max() + (query * key).sum())
+        logit = _off_by(query, key, sharpness, asked)
+        if not self._stream.is_noisy:
+            # What the state makes of both is found at once, and more exactly than of each.
+            drifts = (one.drift(layers) for one in self._heads[place][:2])
+            most = sharpness + float(query.max())
+            logit = min(logit, self._matches[place] + _off_by(*drifts, most, len(key)))
         places = most_selected(program, head, layout.positions) or 1
         slack = sharpness / 2 - math.log(places + 1)
         if logit >= slack:
@@ -98,7 +103,8 @@ class Bounds:
         unit = 1.0 if mean.base is None else layout.formats[name].parts.units[-1]
         most, wide = max(map(abs, held)) / unit, (max(held) - min(held)) / unit
         off = float(value[:-1].max() + 2 * most * value[-1])
-        off += wide * (math.expm1(min(2 * logit, 700.0)) + leak)
+        # Weights that differ by a factor of exp(2 logit) at most move a mean by no more than this.
+        off += wide * (math.tanh(logit) / 2 + leak)
         return Selection(leak, logit, off + 2 * (mean.base is not None and off > 0)), []
 
     def _seen(self, leak: float) -> float:
@@ -118,7 +124,7 @@ class Bounds:
         found, copies = self._thresholds
         parts = found.parts(layers, heads)
         rows = found.reader.actual.norm(dim=1)
-        parts["from rounding"] = 4 * self._stream.rounding * rows * ~copies
+        parts["from rounding"] = parts["from rounding"] + 4 * self._stream.rounding * rows * ~copies
         wrong = _worst(found, parts)
         passed = torch.where(copies, torch.stack(list(parts.values())).sum(0), 0.0)
         outer = mine.outer.dense().double()
@@ -158,6 +164,12 @@ class Bounds:
         for name, start in layout.expanded.items():
             found += off[:, start : start + len(layout.program.specs[name].values)].abs().amax(1)
         return found
+
+
+def _off_by(query: Tensor, key: Tensor, size: float, asked: int) -> float:
+    """How far off a logit is whose query, of this size in `asked` places, and key are off."""
+    found = size * float(key.topk(min(asked, len(key))).values.sum())
+    return found + float(query.max() + (query * key).sum())
 
 
 def _worst(

@@ -35,7 +35,8 @@ class Errors:
     """The parts of what a reader may be off by; all of R numbers."""
 
     reader: Reader
-    read: Tensor  # in a stream that holds the meanings exactly
+    read: Tensor  # in a stream that holds the meanings exactly, without rounding
+    rounding: Tensor  # of the product itself
     first: Tensor  # by what is not exact from the start
     per_layer: Tensor
     rounded: Tensor  # after one layer; it grows as their square root
@@ -48,6 +49,7 @@ class Errors:
             from_heads += right + found.leak * astray + found.number * number
         return {
             "from what it reads": self.read,
+            "from rounding": self.rounding,
             "from heads": from_heads,
             f"from {layers} layers before": self.first
             + layers * self.per_layer
@@ -57,6 +59,10 @@ class Errors:
     def total(self, layers: int, heads: list[Selection]) -> Tensor:
         """The whole error."""
         return torch.stack(list(self.parts(layers, heads).values())).sum(0)
+
+    def drift(self, layers: int) -> Tensor:
+        """The part that is no function of the state."""
+        return self.total(layers, []) - self.read
 
 
 class Stream:
@@ -90,18 +96,34 @@ class Stream:
         heads = range(len(self._carries)) if within else ()
         carried = [self._carried(reader.actual, head) for head in heads]
         if self.is_plain:
-            return Errors(reader, nothing, nothing, nothing, nothing, carried)
+            return Errors(reader, nothing, nothing, nothing, nothing, nothing, carried)
         states = self._within if within else self._before
-        norms = self.rounding * reader.actual.norm(dim=1)
         read = largest(spread(reader.actual @ self._basis.t() - reader.ideal, states))
-        read += 2 * math.log2(2 + self._basis.shape[1]) * norms
+        # Roundings are independent and of both signs (Higham and Mary 2019): those of a product add
+        # up to about one of its size, those that the stream has kept to one of its largest factor.
+        rounding = 4 * self.rounding * reader.actual.norm(dim=1)
+        kept = 4 * math.sqrt(len(self._carries) + 2) * self.rounding
+        rounded = kept * reader.actual.abs().amax(1)
         first, per_layer = nothing, nothing
         if self.is_noisy:
             first = self._embedded(reader.actual) + self._lasting(reader.actual)
             per_layer = self._lasting(reader.actual @ self._after) + self._written(reader.actual)
-        # Roundings are independent and of both signs (Higham and Mary 2019).
-        rounded = 2 * math.sqrt(len(self._carries) + 2) * norms
-        return Errors(reader, read, first, per_layer, rounded, carried)
+        return Errors(reader, read, rounding, first, per_layer, rounded, carried)
+
+    def match(self, head: int) -> float:
+        """How far off a head's logits are in a stream that holds the meanings exactly."""
+        if self.is_plain:
+            return 0.0
+        made, ideal = self.weights.heads[head], self.clean.heads[head]
+        query, key = (self._basis @ one.dense().double().t() for one in (made.query, made.key))
+        off = query @ key.t() - ideal.query.dense().double().t() @ ideal.key.dense().double()
+        low = high = 0.0
+        for keys, held in self._before:
+            there = off[:, keys] @ held.t()
+            for queries, asked in self._before:
+                logits = asked @ there[queries]
+                low, high = low + float(logits.min()), high + float(logits.max())
+        return max(high, -low)
 
     def _carried(self, rows: Tensor, head: int) -> tuple[Tensor, Tensor, Tensor]:
         output, value, ideal = self._carries[head]

@@ -43,7 +43,7 @@ def prove(layout: Layout, weights: Weights, clean: Weights) -> int:
         return realism.layers
     remedy = "turn that dial back (a smaller ramp bears more, fewer positions or layers need less)"
     if found.culprit.startswith("the boundary") and weights.token_embedding.dtype != torch.float64:
-        remedy = "numbers need dtype=torch.float64 there, or fewer positions"
+        remedy = "numbers need dtype=torch.float64 there, or fewer positions and less sharpness"
     raise CompileError(
         f"realism ({realism}) is not proven right for {layout.positions} positions and "
         f"{realism.layers} layers: {found}; {remedy}, or {_WAY_OUT}"

@@ -20,9 +20,17 @@ MOST = 64
 
 
 def draw_weights(model: CompiledModel, *, ax: Axes | None = None) -> Figure:
-    """W1, b1 and W2 side by side, a row a rule, with every number that is not zero written in."""
-    weights = model.weights.feedforward
+    """W1, b1 and W2 side by side, a row a rule, with every number that is not zero written in.
+
+    Those of a realistic network are drawn by meanings: as they read and write its directions.
+    """
+    weights, basis = model.weights.feedforward, model.layout.basis
     first, second = weights.w1.dense().double().numpy(), weights.w2.dense().double().numpy().T
+    if basis is not None:
+        width = model.layout.stream_width
+        read, held = first[:, :width] @ basis.directions.numpy().T, basis.readout.numpy()
+        first = np.round(np.concatenate([read, first[:, width:]], 1), 6)
+        second = np.round(second @ held, 6)
     units, columns = first.shape
     if max(units, columns) > MOST:
         raise ProgramError(
