@@ -4,9 +4,10 @@ import sys
 
 from docs.pages.composition import composition
 from docs.pages.learning import learning
+from docs.pages.realism import realism
 from docs.pages.syntax import syntax
 
-PAGES = {"composition": composition, "learning": learning, "syntax": syntax}
+PAGES = {"composition": composition, "learning": learning, "realism": realism, "syntax": syntax}
 
 
 def main() -> None:

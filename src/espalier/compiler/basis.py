@@ -70,7 +70,8 @@ class Realism:
 
     def __str__(self) -> str:
         named = ((f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self))
-        return ", ".join(f"{name}={value}" for name, value, usual in named if value != usual)
+        changed = [f"{name}={value}" for name, value, usual in named if value != usual]
+        return ", ".join(changed) or f"ramp={self.ramp}"
 
 
 @dataclass(frozen=True, repr=False)
