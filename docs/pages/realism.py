@@ -51,11 +51,10 @@ def gradients(rows: pd.DataFrame) -> pd.DataFrame:
         by = mine.set_index("dial")
         row = {"program": name, "pairs": f"{by.loc['clean', 'pairs']:.0f}"}
         for dial in ("clean", *DIALS):
-            there = dial in by.index and not pd.isna(by.loc[dial, "nonzero"])
-            shown = (
-                [f"{100 * by.loc[dial, key]:.0f}" for key in ("nonzero", "useful")] if there else []
-            )
-            row[dial] = " / ".join(shown) or "–"
+            row[dial] = "-"
+            if dial in by.index and not pd.isna(by.loc[dial, "nonzero"]):
+                shares = (100 * by.loc[dial, key] for key in ("nonzero", "useful"))
+                row[dial] = " / ".join(f"{share:.0f}" for share in shares)
         table.append(row)
     return pd.DataFrame(table)
 
