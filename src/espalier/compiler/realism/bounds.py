@@ -82,9 +82,10 @@ class Bounds:
         logit = _off_by(query, key, sharpness, asked)
         if not self._stream.is_noisy:
             # What the state makes of both is found at once, and more exactly than of each.
-            drifts = (one.drift(layers) for one in self._heads[place][:2])
+            asking, asked_for = (one.drift(layers) for one in self._heads[place][:2])
             most = sharpness + float(query.max())
-            logit = min(logit, self._matches[place] + _off_by(*drifts, most, len(key)))
+            drift = _off_by(asking, asked_for, most, len(key))
+            logit = min(logit, self._matches[place] + drift)
         places = most_selected(program, head, layout.positions) or 1
         slack = sharpness / 2 - math.log(places + 1)
         if logit >= slack:
