@@ -259,7 +259,7 @@ def explain(
     """The history of a value, by default of the output at the end."""
     if trace.interventions:
         raise ProgramError(
-            f"this trace was made under {len(trace.interventions)} interventions (the first is "
+            f"this trace was made under interventions (the first of {len(trace.interventions)} is "
             f"{trace.interventions[0]}); explain a run of the program itself"
         )
     position = as_integer(position, "the position")
