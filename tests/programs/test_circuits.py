@@ -48,6 +48,7 @@ def test_a_circuit_is_what_the_outputs_of_its_inputs_used(case, data):
         expected.update({part for history in histories for part in parts_by_definition(history)})
     assert found.components == expected
     assert found.inputs == len(batch)
+    assert set(found.places) == {(kind, name, place) for kind, name, _, place in expected}
     assert max(found.components.values()) <= len(batch)
     assert {end for edge in found.edges for end in edge} <= set(found.components)
     assert set(found.to_networkx().nodes) == set(found.components)

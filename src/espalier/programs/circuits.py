@@ -57,12 +57,13 @@ class Circuit(Result):
     heads: dict[str, int]
     rules: dict[int, int]
     positions: dict[int, int]
+    places: dict[tuple[str, str | int, int], int]  # kind, name and position, at any layer
 
     def to_frame(self) -> pandas.DataFrame:
         """One row for each component: in how many inputs it is used."""
         import pandas as pd
 
-        rows = [(*part, number) for part, number in sorted(self.components.items(), key=str)]
+        rows = [(*part, number) for part, number in sorted(self.components.items())]
         frame = pd.DataFrame(rows, columns=["kind", "name", "layer", "position", "inputs"])
         return frame.astype({"name": str})
 
@@ -109,6 +110,7 @@ def circuit(
     components: Counter[Component] = Counter()
     edges: Counter[tuple[Component, Component]] = Counter()
     names: Counter[tuple[str, str | int]] = Counter()
+    places: Counter[tuple[str, str | int, int]] = Counter()
     for number, tokens in enumerate(batch):
         trace = interpret(program, tokens, max_layers=max_layers)
         found = set(_edges(_explanations(trace, number, position, variable)))
@@ -117,16 +119,18 @@ def circuit(
         edges.update((source, end) for source, end in found if source is not None)
         names.update({(part.kind, part.name) for part in parts})
         names.update({("position", part.position) for part in parts})
+        places.update({(part.kind, part.name, part.position) for part in parts})
     return Circuit(
         program,
         len(batch),
         program.output_name if variable is None else variable,
         position,
-        dict(sorted(components.items(), key=str)),
+        dict(sorted(components.items())),
         dict(edges),
         {head: names["head", head] for head in program.heads if names["head", head]},
         _counted(names, "rule"),
         _counted(names, "position"),
+        dict(sorted(places.items())),
     )
 
 

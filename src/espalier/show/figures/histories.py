@@ -96,13 +96,11 @@ def _moment_name(node: Node) -> str:
 
 def draw_circuit(found: Circuit, *, ax: Axes | None = None) -> Figure:
     """Heads and rules down, positions across: how many inputs use each there."""
-    kinds = dict.fromkeys((part.kind, part.name) for part in found.components)
-    names = [_component_name(*kind) for kind in kinds]
-    width, rows = max(found.positions) + 1, {kind: row for row, kind in enumerate(kinds)}
+    rows = {kind: row for row, kind in enumerate(dict.fromkeys(key[:2] for key in found.places))}
+    names, width = [_component_name(*kind) for kind in rows], max(found.positions) + 1
     counts = np.zeros((len(rows), width))
-    for part, inputs in found.components.items():
-        row = rows[part.kind, part.name]
-        counts[row, part.position] = max(counts[row, part.position], inputs)
+    for (kind, name, position), inputs in found.places.items():
+        counts[rows[kind, name], position] = inputs
     ax = panel_on(ax, (max(4.0, 0.4 * width + 2.5), max(2.0, 0.22 * len(rows) + 1)))
     image = ax.imshow(counts, cmap="Blues", vmin=0, vmax=found.inputs, aspect="auto")
     ax.set_yticks(range(len(names)), names, size=7, parse_math=False)
