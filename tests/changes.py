@@ -5,6 +5,7 @@ Slow and obvious on purpose; it shares nothing with the machines under test.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -195,14 +196,26 @@ def _place(dice, program, length, layers, *, numbers=True):
     return name, {"layer": layer, "position": dice.number(0, length - 1), "sublayer": sublayer}
 
 
+def reports(program, name: str) -> list[float]:
+    """Means of one, two or three numbers that a head carries, if it can select so many."""
+    head = program.heads[name]
+    limits = [3, program.position_range or 3, len(head.relative_positions or range(3))]
+    held = [Fraction(number) for number in program.held[head.value]]
+    return sorted(
+        {
+            float(sum(chosen) / count)
+            for count in range(1, min(limits) + 1)
+            for chosen in itertools.product(held, repeat=count)
+        }
+    )
+
+
 def values_of(program, name: str) -> list:
     spec = program.specs[name]
     is_head = name in program.heads
     match spec:
         case Numerical() if is_head:
-            low, *_, high = sorted(program.held[program.heads[name].value] * 2)
-            between = [low, high, (low + high) / 2, *spec.values]
-            return [None, *(value for value in between if low <= value <= high)]
+            return [None, *(value for value in reports(program, name) if value * 8 % 1 == 0)]
         case Numerical():
             return list(program.held[name])
         case SetValued():
@@ -239,6 +252,9 @@ def _if_it_fits(program, one):
     if any(one.layer > s.layers or one.position >= len(s.tokens) for s in sources):
         return None
     value = exact(program, one, [])
+    is_head = one.variable in program.heads
+    if is_head and isinstance(value, Fraction) and len({*map(id, sources)}) > 1:
+        return None  # a mean of means need not be one that the head can report
     return one if value is not None or None in values_of(program, one.variable) else None
 
 

@@ -357,7 +357,7 @@ def test_what_makes_no_sense_is_refused_by_both_machines(changes, why) -> None:
             AGREEING,
             [1],
             Set("mean", layer=1, position=0, value=3, sublayer="attention"),
-            "lies between",
+            "no mean of 'number'",
         ),
         (
             AGREEING,
@@ -408,3 +408,21 @@ def test_units_are_named_and_not_written_out_beyond_reason() -> None:
     huge = type(units)(PARITY, (10**4, 10**4, 10**4), *[units.layer] * 3, units.value)
     with pytest.raises(es.ProgramError, match="too many to write out"):
         huge.dense()
+
+
+def test_a_head_that_carries_one_number_can_be_given_no_mean() -> None:
+    program = program_spec(
+        {"n": numerical_var([0, 1], input_init_fn=lambda token: token), "y": var(2)},
+        {"left": v_relative("n", -1)},
+        rules=[Rule({"left": 1.0}, "y", 0, 1)],
+        output_name="y",
+        input_range=2,
+    )
+    place = {"layer": 1, "position": 1, "sublayer": "attention"}
+    with pytest.raises(es.ProgramError, match=r"'left' cannot be 0.5: .* the nearest is 0.0"):
+        change = Set("left", value=0.5, **place)
+        es.interpret(program, [0, 0], max_layers=1, interventions=[change])
+    runs = [es.interpret(program, [token, 0], max_layers=1) for token in (0, 1)]
+    change = Mean("left", over=runs, **place)
+    assert es.verify(program, [[1, 1]], max_layers=1, interventions=[change]).ok
+    assert es.interpret(program, [1, 1], max_layers=1, interventions=[change]).outputs == [0, 0]

@@ -88,14 +88,12 @@ class Intervener(Probe):
         units = self.encoder.mlp.units(z)[row, rows.position, rows.what]
         fired = (units > 0.5).cpu().numpy() & ~resting.cpu().numpy()[row, rows.position]
         self.touched[rows.owner[fired]] = True
-        known = self._rule_units
-        every = [
-            (at, place, unit)
-            for at, place, rule in zip(row, rows.position, rows.what, strict=True)
-            for unit in known[rule]
-        ]
-        places = torch.tensor(every, device=z.device).reshape(-1, 3)
-        return places[:, 0], places[:, 1], places[:, 2]
+        units_of, count = self._rule_units, np.asarray([len(some) for some in self._rule_units])
+        counts = count[rows.what.astype(np.int64)]
+        found = [unit for rule in rows.what.tolist() for unit in units_of[rule]]
+        places = np.repeat(row, counts), np.repeat(rows.position, counts), np.asarray(found)
+        at, position, unit = (torch.from_numpy(some.astype(np.int64)) for some in places)
+        return at.to(z.device), position.to(z.device), unit.to(z.device)
 
     @cached_property
     def _rule_units(self) -> list[list[int]]:

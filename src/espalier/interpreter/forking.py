@@ -15,7 +15,7 @@ import numpy as np
 
 from espalier.errors import ProgramError
 from espalier.interpreter.batch import Batch, Ints, Mask, State
-from espalier.interpreter.interventions import IntervenedMachine
+from espalier.interpreter.interventions import IntervenedMachine, ranges
 from espalier.interpreter.machine import WATCH_FROM
 from espalier.interpreter.refusals import differ
 from espalier.language import Run
@@ -129,6 +129,4 @@ class _Forks:
 
 def _entries(batch: Batch, rows: Ints) -> Ints:
     """The entries of these sequences, one after another."""
-    lengths, firsts = batch.lengths[rows], (np.cumsum(batch.lengths) - batch.lengths)[rows]
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.asarray(np.repeat(firsts, lengths) + within)
+    return ranges((np.cumsum(batch.lengths) - batch.lengths)[rows], batch.lengths[rows])

@@ -26,6 +26,7 @@ class IntervenedMachine(Machine):
         needs_rules |= bool(plan.knocked)
         super().__init__(plan.program, strict=False, record_rules=needs_rules)
         self.plan, self.touched = plan, np.zeros(len(plan.owners), dtype=bool)
+        self._silenced: tuple[Rows, Ints, Ints] | None = None  # sorted by what `fires` looks up
         # The last state that rules were applied to, and what became of it; kept where looking at
         # all variables costs less than asking all rules.
         self._last: tuple[State, State] | None = None
@@ -56,7 +57,7 @@ class IntervenedMachine(Machine):
         if self._last is None:
             return self.apply_rules(state)
         (before, result), batch = self._last, state.batch
-        entries, same = _entries(before.batch, batch.inputs[batch.example], batch.position)
+        entries, same = entries_of(before.batch, batch.inputs[batch.example], batch.position)
         if state.resting is not None and before.resting is not None:
             same &= state.resting == before.resting[entries]
         for name, column in state.columns.items():
@@ -95,17 +96,19 @@ class IntervenedMachine(Machine):
         if rows is None:
             return None
         batch, rules = state.batch, len(self.program.rules)
-        known = _keys(rows.input, rows.position, rows.what.astype(np.int64), rules)
-        order = np.argsort(known, kind="stable")
-        known, owners = known[order], rows.owner[order]
+        if self._silenced is None or self._silenced[0] is not rows:
+            known = _keys(rows.input, rows.position, rows.what.astype(np.int64), rules)
+            order = np.argsort(known, kind="stable")
+            self._silenced = rows, known[order], rows.owner[order]
+        _, known, owners = self._silenced
 
         def fires(entries: Ints, holding: Ints) -> Mask:
-            keys = _keys(
-                batch.inputs[batch.example[entries]], batch.position[entries], holding, rules
-            )
-            silenced = np.isin(known, keys)
-            self.touched[owners[silenced]] = True
-            return ~np.isin(keys, known[silenced])
+            inputs = batch.inputs[batch.example[entries]]
+            keys = _keys(inputs, batch.position[entries], holding, rules)
+            first, end = (np.searchsorted(known, keys, side) for side in ("left", "right"))
+            met = np.flatnonzero(end > first)
+            self.touched[owners[ranges(first[met], end[met] - first[met])]] = True
+            return np.asarray(end == first)
 
         return fires
 
@@ -127,13 +130,13 @@ class IntervenedMachine(Machine):
 
         def look(number: int, name: str, positions: Sequence[int]) -> Sequence[float]:
             asked = np.full(len(positions), number), np.asarray(positions, dtype=np.int64)
-            entries, there = _entries(batch, *asked)
+            entries, there = entries_of(batch, *asked)
             found: Sequence[float] = state.columns[name][entries[there]].tolist()
             return found
 
         running = set(batch.inputs.tolist()) if self.plan.means else set()
         for name, rows in self.plan.writes_at(state.layer, sublayer, look, running).items():
-            entries, there = _entries(batch, rows.input, rows.position)
+            entries, there = entries_of(batch, rows.input, rows.position)
             rows, entries = rows.take(there), entries[there]
             old: Column = columns[name]
             changed = refusals.differ(rows.found(entries, old[entries]), rows.what)
@@ -157,7 +160,7 @@ def _outputs(run: Run) -> list[int]:
     return [None if output < 0 else output for output in run.outputs]  # type: ignore[misc]
 
 
-def _entries(batch: Batch, inputs: Ints, positions: Ints) -> tuple[Ints, Mask]:
+def entries_of(batch: Batch, inputs: Ints, positions: Ints) -> tuple[Ints, Mask]:
     """The entry of each input's position, and whether the batch has it."""
     if not len(batch):
         return np.zeros_like(inputs), np.zeros(len(inputs), dtype=bool)
@@ -171,18 +174,23 @@ def _entries(batch: Batch, inputs: Ints, positions: Ints) -> tuple[Ints, Mask]:
 
 def _edges(batch: Batch, rows: Rows) -> tuple[Edges, Ints]:
     """The edges as entries, and the owner of each; a key of -1 becomes all keys of its input."""
-    entries, there = _entries(batch, rows.input, rows.position)
+    entries, there = entries_of(batch, rows.input, rows.position)
     rows, entries = rows.take(there), entries[there]
     every = rows.what < 0
-    keys, known = _entries(batch, rows.input[~every], rows.what[~every].astype(np.int64))
+    keys, known = entries_of(batch, rows.input[~every], rows.what[~every].astype(np.int64))
     example = batch.example[entries[every]]
     lengths = batch.lengths[example]
     firsts = (np.cumsum(batch.lengths) - batch.lengths)[example]
-    local = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     query = np.concatenate([entries[~every][known], np.repeat(entries[every], lengths)])
-    key = np.concatenate([keys[known], np.repeat(firsts, lengths) + local])
+    key = np.concatenate([keys[known], ranges(firsts, lengths)])
     owner = np.concatenate([rows.owner[~every][known], np.repeat(rows.owner[every], lengths)])
     return Edges(query, key), owner
+
+
+def ranges(firsts: Ints, lengths: Ints) -> Ints:
+    """The numbers from each first one on, one range after another."""
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.asarray(np.repeat(firsts, lengths) + within)
 
 
 def _keys(inputs: Ints, positions: Ints, rules: Ints, count: int) -> Ints:

@@ -88,7 +88,7 @@ class Mean:
 
     These are runs, of which the same place counts, or positions of the run itself as the sub-layer
     left them. A categorical value or a set is what all agree on, else null. A number is the mean,
-    and of a variable that is no head's output the declared value that is nearest to it.
+    or what is nearest to it: a declared value, or what the head could report.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-sequential-relative")

@@ -80,7 +80,8 @@ class Plan:
         default_factory=lambda: defaultdict(list)
     )
     means: dict[Place, list[Over]] = field(default_factory=lambda: defaultdict(list))
-    _arrays: dict[object, Rows | None] = field(default_factory=dict)
+    _arrays: dict[object, Rows] = field(default_factory=dict)
+    _both: dict[tuple[str, ...], tuple[int, Rows]] = field(default_factory=dict)
 
     @property
     def last(self) -> int:
@@ -111,7 +112,7 @@ class Plan:
         found: dict[str, Rows] = {}
         for name in names:
             lists = [self.writes.get(place, {}).get(name) for place in places]
-            rows = self._rows((layer, sublayer, name), lists)
+            rows = self._rows(layer, (sublayer, name), lists)
             if rows is not None:
                 found[name] = rows
         for one in self.means.get((layer, sublayer), ()):
@@ -126,12 +127,12 @@ class Plan:
         found = {}
         for name in heads:
             lists = [self.cuts.get((at, name)) for at in (layer, None)]
-            found[name] = self._rows((layer, "cut", name), lists)
+            found[name] = self._rows(layer, ("cut", name), lists)
         return {name: rows for name, rows in found.items() if rows is not None}
 
     def knocked_at(self, layer: int) -> Rows | None:
         """The rules that do not fire in a layer."""
-        return self._rows((layer, "rule"), [self.knocked.get(at) for at in (layer, None)])
+        return self._rows(layer, ("rule",), [self.knocked.get(at) for at in (layer, None)])
 
     def finished(self, runs: dict[int, Run], touched: Mask) -> dict[int, Run]:
         """The runs, each with the interventions that touched nothing, if all were reached."""
@@ -160,11 +161,24 @@ class Plan:
             found[number].append(self.lists[number][place])
         return {number: tuple(some) for number, some in found.items()}
 
-    def _rows(self, key: object, lists: Iterable[list[Any] | None]) -> Rows | None:
-        if key not in self._arrays:
-            rows = sorted(row for some in lists if some for row in some)
-            self._arrays[key] = _as_rows(rows) if rows else None
-        return self._arrays[key]
+    def _rows(
+        self, layer: int, what: tuple[str, ...], lists: Iterable[list[Any] | None]
+    ) -> Rows | None:
+        """What is done in this layer and what is done in all, in the order of interventions.
+
+        Arrays are made once for each; of both together, only the last are kept.
+        """
+        parts = []
+        for at, rows in zip((layer, None), lists, strict=False):
+            if rows:
+                if (at, what) not in self._arrays:
+                    self._arrays[at, what] = _as_rows(sorted(rows))
+                parts.append(self._arrays[at, what])
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        if what not in self._both or self._both[what][0] != layer:
+            self._both[what] = layer, _joined(parts)
+        return self._both[what][1]
 
     def _mean(self, one: Over, look: Look) -> Rows:
         program, name = self.program, one.variable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -12,6 +13,8 @@ from espalier.language import Numerical, Program, SetValued, Value, meant, show_
 NULL = -1
 # A number that was read from float32 weights may be beyond the range by its rounding.
 ROUNDING = 1e-5
+# So many means lie so close together that any number is as good as one of them.
+MOST_MEANS = 20_000
 
 
 def settable(program: Program, variable: str) -> tuple[Value | None, ...]:
@@ -24,8 +27,7 @@ def settable(program: Program, variable: str) -> tuple[Value | None, ...]:
     spec = program.specs[variable]
     values: tuple[Value | None, ...] = spec.values
     if isinstance(spec, Numerical) and variable in program.heads:
-        low, high = _carried(program, variable)
-        values = tuple(value for value in spec.values if low <= value <= high)
+        values = tuple(value for value in spec.values if _off(program, variable, value) == 0)
     return values if _why_not_null(program, variable) else (*values, None)
 
 
@@ -68,7 +70,9 @@ def average(program: Program, name: str, values: Sequence[Value | None]) -> Valu
     if not isinstance(spec, Numerical):
         return values[0] if all(value == values[0] for value in values) else None
     exact = sum((meant(float(v)) for v in values), Fraction(0)) / len(values)  # type: ignore[arg-type]
-    return float(exact) if name in program.heads else spec.values[spec.bucket(exact)]
+    if name in program.heads:
+        return _nearest_report(program, name, float(exact))
+    return spec.values[spec.bucket(exact)]
 
 
 def _why_not_null(program: Program, name: str) -> str | None:
@@ -88,14 +92,50 @@ def _held(program: Program, name: str, value: object) -> float:
 
 
 def _mean(program: Program, name: str, value: object) -> float:
-    low, high = _carried(program, name)
     number = float(program.specs[name].check_initial(value))  # type: ignore[arg-type]
-    if not low - ROUNDING * max(1, abs(low)) <= number <= high + ROUNDING * max(1, abs(high)):
-        carried = program.heads[name].value
+    if _off(program, name, number) > ROUNDING * max(1, abs(number)):
+        low, high = _carried(program, name)
+        carried, near = program.heads[name].value, _nearest_report(program, name, number)
         raise ProgramError(
-            f"a mean of {carried!r} lies between {show_value(low)} and {show_value(high)}"
+            f"no mean of {carried!r} that the head could report is that; they lie between "
+            f"{show_value(low)} and {show_value(high)}, and the nearest is {near!r}"
         )
-    return min(max(number, low), high)
+    return _nearest_report(program, name, number)
+
+
+def _off(program: Program, head: str, number: float) -> float:
+    return abs(_nearest_report(program, head, number) - number)
+
+
+def _nearest_report(program: Program, head: str, number: float) -> float:
+    """What a head may report that is nearest to a number; the lower of two."""
+    low, high = _carried(program, head)
+    number = min(max(number, low), high)
+    known = program.derived(_reports)[head]
+    if known is None:
+        return number
+    place = bisect.bisect_left(known, number)
+    return min(known[max(0, place - 1) : place + 1], key=lambda near: (abs(near - number), near))
+
+
+def _reports(program: Program) -> dict[str, tuple[float, ...] | None]:
+    """All that each numerical head may report where it selects few positions; None: any mean."""
+    names = [name for name in program.heads if isinstance(program.specs[name], Numerical)]
+    return {name: _means(program, name) for name in names}
+
+
+def _means(program: Program, name: str) -> tuple[float, ...] | None:
+    offsets = program.heads[name].relative_positions
+    limits = [program.position_range, None if offsets is None else len(offsets)]
+    most = min((limit for limit in limits if limit is not None), default=None)
+    held = [meant(number) for number in program.held[program.heads[name].value]]
+    sums, found = {Fraction(0)}, set[float]()
+    for count in range(1, (most or 0) + 1):
+        sums = {total + number for total in sums for number in held}
+        found |= {float(total / count) for total in sums}
+        if len(found) > MOST_MEANS:
+            return None
+    return tuple(sorted(found)) if found else None
 
 
 def _carried(program: Program, head: str) -> tuple[float, float]:
