@@ -419,10 +419,11 @@ def test_a_head_that_carries_one_number_can_be_given_no_mean() -> None:
         input_range=2,
     )
     place = {"layer": 1, "position": 1, "sublayer": "attention"}
+    changes = [Set("left", value=0.5, **place)]
     with pytest.raises(es.ProgramError, match=r"'left' cannot be 0.5: .* the nearest is 0.0"):
-        change = Set("left", value=0.5, **place)
-        es.interpret(program, [0, 0], max_layers=1, interventions=[change])
-    runs = [es.interpret(program, [token, 0], max_layers=1) for token in (0, 1)]
+        es.interpret(program, [0, 0], max_layers=1, interventions=changes)
+    model = es.compile_program(program)
+    runs = [model.run([token, 0], max_layers=1, cache=True) for token in (0, 1)]
     change = Mean("left", over=runs, **place)
     assert es.verify(program, [[1, 1]], max_layers=1, interventions=[change]).ok
     assert es.interpret(program, [1, 1], max_layers=1, interventions=[change]).outputs == [0, 0]
