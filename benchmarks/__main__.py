@@ -13,6 +13,7 @@ NAMES = (
     "explain",
     "training",
     "decompose",
+    "networks",
     "realism",
 )
 

@@ -72,7 +72,7 @@ def test_a_page_with_arcs_and_dependencies(socrates, tmp_path, capsys):
     assert "asked → questions: obj" in page
     assert page.count('class="pair"') == 15
     run("interdependence", "--parse", socrates)
-    assert "15 pairs, hidden, 1 unknown word)" in capsys.readouterr().out
+    assert "15 pairs, hidden, 1 unknown word: Socrates)" in capsys.readouterr().out
     with pytest.raises(DataError, match=r"no sentence of .* reads 'Plato asked'"):
         run("interdependence", "Plato asked", "--parse", socrates)
     with pytest.raises(FileError, match="there is no treebank"):

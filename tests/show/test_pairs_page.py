@@ -24,7 +24,7 @@ def parts():
 
 def test_a_matrix_shows_every_pair_in_hundredths(pairs):
     lines = str(pairs).splitlines()
-    assert "15 pairs, hidden, 1 unknown word)" in lines[0]
+    assert "15 pairs, hidden, 1 unknown word: <b>)" in lines[0]
     for left, line in enumerate(lines[3:9]):
         shown = re.search(rf" {left}  (.*)$", line + " ").group(1).split()
         wanted = pairs.values[left, left + 1 :]

@@ -73,8 +73,14 @@ class Divided:
         return self.done(lambda part: part @ weight.T)
 
 
-def with_bias(x: Divided, bias: Tensor | None, rules: Rules) -> Divided:
-    """The state with a bias added, which goes where the rule says."""
+def with_bias(
+    x: Divided, bias: Tensor | None, rules: Rules, *, sizes: Divided | None = None
+) -> Divided:
+    """The state with a bias added, which goes where the rule says.
+
+    It is shared by the sizes of the parts themselves, or of others: CD-T shares a norm's bias by
+    the parts that enter it.
+    """
     if bias is None:
         return x
     whole = x.whole + bias
@@ -83,7 +89,8 @@ def with_bias(x: Divided, bias: Tensor | None, rules: Rules) -> Divided:
             apart = bias.expand_as(x.whole) if x.bias is None else x.bias + bias
             return Divided(whole, x.relevant, x.irrelevant, apart)
         case SharedBias():
-            mine, other = x.relevant.abs(), x.rest.abs()
+            by = x if sizes is None else sizes
+            mine, other = by.relevant.abs(), by.rest.abs()
             total = mine + other
             share = torch.where(total > 0, mine / total.clamp_min(_tiny(total)), 0.0) * bias
             rest = None if x.irrelevant is None else x.irrelevant + (bias - share)
@@ -104,7 +111,8 @@ def norm(x: Divided, given: Norm, rules: Rules) -> Divided:
     deviation = (centre(x.whole).square().mean(dim=-1, keepdim=True) + given.eps).sqrt()
     scale = 1 / deviation if given.weight is None else given.weight / deviation
 
-    return with_bias(x.done(lambda part: centre(part) * scale), given.bias, rules)
+    scaled = x.done(lambda part: centre(part) * scale)
+    return with_bias(scaled, given.bias, rules, sizes=x)
 
 
 def activate(x: Divided, name: ActivationName, rules: Rules) -> Divided:

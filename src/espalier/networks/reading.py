@@ -94,12 +94,13 @@ def read_module(
     return replace(found, lstm=_language_model(module))
 
 
-def _language_model(module: nn.Module) -> LanguageModel | None:
+def _language_model(module: nn.Module | dict[str, Tensor]) -> LanguageModel | None:
     """The module as a language model of ours, which has faster ways, if it is just that."""
     if isinstance(module, LanguageModel):
         return module
+    weights = module.values() if isinstance(module, dict) else module.parameters()
     try:
-        return load_language_model(module).to(next(module.parameters()).dtype)
+        return load_language_model(module).to(next(iter(weights)).dtype)
     except ModelError:
         return None
 
@@ -140,7 +141,12 @@ def _bare(
     else:
         body = read_recurrent([("", module)])
     head: tuple[HeadPart, ...] = (linear_of(decoder),)
-    return _network(name, embedding, body, head, getattr(embedding, "num_embeddings", None))
+    found = _network(name, embedding, body, head, getattr(embedding, "num_embeddings", None))
+    if not isinstance(module, nn.LSTM) or type(embedding) is not nn.Embedding:
+        return found
+    parts = {"encoder": embedding, "rnn": module, "decoder": decoder}
+    tensors = {f"{n}.{k}": v for n, one in parts.items() for k, v in one.state_dict().items()}
+    return replace(found, lstm=_language_model(tensors))
 
 
 def _network(
