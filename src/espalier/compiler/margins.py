@@ -124,7 +124,9 @@ class _Trial:
         if usual:
             highest = 2 * usual[0].sink
             found.append(self._halve("sharpness", self._start.sharpness or highest, 2.0**-4))
-        found.append(self._halve("ramp", self._start.ramp, 2.0**6))
+        # At 1, and no further, a slope can cover its gap without a leak.
+        is_tight = self._start.ramp < 1 and self._is_right(ramp=1.0)
+        found.append(self._halve("ramp", 1.0 if is_tight else self._start.ramp, 2.0**6))
         found.append(self._seeds())
         found.append(self._width())
         counts = [self._start.distractors + 1, self._start.distractors + MOST_DISTRACTORS]
