@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test tools lint bench docs clean
 
 demo: $(READY)  ## run the main job and write demo/index.html
 	@mkdir -p demo
@@ -12,6 +12,10 @@ demo: $(READY)  ## run the main job and write demo/index.html
 
 test: lint  ## everything that must hold
 	$(BIN)/python -m pytest -n 2
+
+tools: $(READY)  ## the tests of other tools, against the real packages
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[tools]"
+	$(BIN)/python -m pytest -n 0 tests/exports
 
 lint: $(READY)
 	$(BIN)/ruff check .

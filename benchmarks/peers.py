@@ -98,6 +98,8 @@ def tracr_row(case: Row, theirs: Row) -> Row:
     row |= {"rules": len(found.program.rules)}
     row |= {"width Tracr": theirs.get("width", "-"), "width here": model.layout.width}
     row |= {"layers Tracr": theirs.get("layers", "-"), "layers here": found.layers}
+    own = sum(parameter.numel() for parameter in model.parameters())
+    row |= {"parameters Tracr": theirs.get("parameters", "-"), "parameters here": own}
     row |= {"build s Tracr": theirs.get("build s", theirs.get("error")), "build s here": build}
     seconds = theirs.get("run s")
     row |= {"run ms Tracr": 1e3 * seconds if seconds else "-", "run ms here": 1e3 * run}
