@@ -29,9 +29,12 @@ from espalier.nets import PlainTransformer
 
 INPUTS, SIZE, SEED = 100, 4, 0
 # Deeper ones are cut here: all cells compare what is there after so many layers.
-MOST_LAYERS = {"scan": 24}
+MOST_LAYERS = {"scan": 12}
 # A machine of 32 cells has 6,691 units in each of its dense blocks.
-SETTINGS: dict[str, dict[str, Any]] = {"subleq": {"lowest": -8, "highest": 7, "memory": 8}}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "scan": {"outputs": 24},
+    "subleq": {"lowest": -8, "highest": 7, "memory": 8},
+}
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "tools.md"
 PACKAGES = {
     "torch": "torch",
@@ -227,11 +230,11 @@ python -m benchmarks.tools
 For each program of the zoo {inputs} random inputs (of size up to {size}, seed 0) are run by the
 compiled model and by each tool on what [espalier exports to it](../tools.md). A cell says for how
 many inputs the outputs of all positions are equal. All tools run as many layers as the longest of
-the inputs needs, but SCAN 24, where outputs are compared as they are then; the loop runs until all
-have halted. SUBLEQ has 8 cells of -8 to 7. For pyvene a sub-layer's output is exchanged for the
-same input's; for captum the effect of ablating the first token is compared with the compiled
-model's on the two inputs. Width and units are those of the textbook form, whose blocks are all
-alike. circuitsvis computes nothing; its test draws a pattern.
+the inputs needs, but SCAN 12, where outputs are compared as they are then; the loop runs until all
+have halted. SCAN has room for 24 actions, SUBLEQ 8 cells of -8 to 7. For pyvene a sub-layer's
+output is exchanged for the same input's; for captum the effect of ablating the first token is
+compared with the compiled model's on the two inputs. Width and units are those of the textbook
+form, whose blocks are all alike. circuitsvis computes nothing; its test draws a pattern.
 
 {versions}; two x86-64 cores.
 

@@ -69,6 +69,7 @@ class _Writer:
 
     def __init__(self, onnx: Any, plain: PlainTransformer) -> None:
         self.onnx, self.plain, self.config = onnx, plain, plain.config
+        self.dtype = plain.embed.weight.detach().cpu().numpy().dtype
         self.nodes: list[Any] = []
         self.weights: dict[str, Any] = {}
         self.count = 0
@@ -168,7 +169,7 @@ class _Writer:
             heads.append(self.op("Transpose", self.op("Reshape", flat, split), perm=order))
         scores = self.op("MatMul", heads[0], heads[1])
         if self.config.causal:
-            none = np.asarray(-np.inf, attn.get_parameter("query.weight").detach().numpy().dtype)
+            none = np.asarray(-np.inf, self.dtype)
             scores = self.op("Where", self.later, self.array("never", none), scores)
         carried = self.op("MatMul", self.op("Softmax", scores, axis=-1), heads[2])
         joined = self.op("Transpose", carried, perm=[0, 2, 1, 3])
@@ -217,8 +218,7 @@ class _Writer:
     def running(self, x: str, void: str, halt: int) -> str:
         """Whether any position has not halted."""
         flag = self.op("Gather", x, self.array("halt", np.asarray(halt, np.int64)), axis=2)
-        dtype = self.plain.embed.weight.detach().numpy().dtype
-        half = self.array("half", np.asarray(0.5, dtype))
+        half = self.array("half", np.asarray(0.5, self.dtype))
         done = self.op("Or", self.op("Greater", flag, half), void)
         least = self.op("ReduceMin", self.op("Cast", done, to=6), keepdims=0)
         return self.op("Equal", least, self.array("not_yet", np.asarray(0, np.int32)))
