@@ -35,7 +35,9 @@ def test_scores_are_the_definition_pair_by_pair(bank):
             for r in range(l + 1, len(one)):
                 di = es.interdependence(lm, one.words, a=[l], b=[r])
                 wanted["hidden"].append(float(di))
-                apart, size = (lm.decoder.weight @ part for part in (di.interaction, di.joint))
+                apart, size = (
+                    lm.decoder.weight.detach() @ part for part in (di.interaction, di.joint)
+                )
                 wanted["logits"].append(float(apart.norm() / size.norm()))
     for space, found in wanted.items():
         np.testing.assert_allclose(getattr(scores, space), found, rtol=2e-5)
