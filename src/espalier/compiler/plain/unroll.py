@@ -98,7 +98,7 @@ def _assemble(
         d_model=width,
         n_heads=heads,
         d_head=size,
-        d_mlp=max(len(units.bias) for _, units in kinds),
+        d_mlp=max(1, *(len(units.bias) for _, units in kinds)),
         d_vocab=program.input_range + 2,
         d_vocab_out=program.output.size,
         n_ctx=places.positions + 1,
