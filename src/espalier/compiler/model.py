@@ -37,6 +37,7 @@ from espalier.nets.compiled import (
     UniversalEncoder,
     Weights,
     digest_of,
+    on_cpu,
 )
 from espalier.shapes import Lengths, Logits, Residual, Tokens
 
@@ -128,13 +129,9 @@ class CompiledModel(nn.Module):
 
         By default as many as `position_range`, or 64 where that is not given.
         """
-        return unroll(
-            self.layout,
-            self.weights,
-            layers=layers,
-            positions=positions,
-            exact=self.is_as_compiled,
-        )
+        exact, weights = self.is_as_compiled, on_cpu(self.weights)
+        plain = unroll(self.layout, weights, layers=layers, positions=positions, exact=exact)
+        return plain.to(self.device)
 
     def fast_encoder(self) -> UniversalEncoder | None:
         """What `run` uses; None where modules have hooks or were replaced and must be called."""

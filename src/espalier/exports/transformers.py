@@ -42,7 +42,7 @@ def to_transformers(
         from espalier.exports.pretrained import EspalierTokenizer, pretrained
     except ImportError as error:
         raise absent(error, "transformers", "transformers") from error
-    plain, place = model.unroll(layers, positions), Path(folder)
+    plain, place = model.unroll(layers, positions).cpu(), Path(folder)
     _check(model, plain, layers)
     names = dict(enumerate(plain.config.output_labels))
     marks = {"pad_token_id": plain.config.pad_id, "bos_token_id": plain.config.bos_id}

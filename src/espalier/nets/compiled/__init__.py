@@ -7,7 +7,7 @@ from espalier.nets.compiled.halting import PROVEN_FOR, Finished, hold
 from espalier.nets.compiled.mlp import TrainedFeedForward, apply_mlps, random_mlps, see
 from espalier.nets.compiled.modules import MLP
 from espalier.nets.compiled.probing import Probe, Silenced, run_probed
-from espalier.nets.compiled.records import digest_of, from_tensors, to_tensors
+from espalier.nets.compiled.records import digest_of, from_tensors, on_cpu, to_tensors
 from espalier.nets.compiled.universal import UniversalEncoder
 from espalier.nets.compiled.weights import (
     ExpansionWeights,
@@ -44,6 +44,7 @@ __all__ = [
     "digest_of",
     "from_tensors",
     "hold",
+    "on_cpu",
     "random_mlps",
     "run_probed",
     "see",

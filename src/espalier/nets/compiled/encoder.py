@@ -22,7 +22,7 @@ from espalier.nets.compiled.modules import (
     Expansion,
     parameter,
 )
-from espalier.nets.compiled.records import from_tensors, to_tensors
+from espalier.nets.compiled.records import on_cpu
 from espalier.nets.compiled.universal import UniversalEncoder
 from espalier.nets.compiled.watching import Watch, walk
 from espalier.nets.compiled.weights import Weights
@@ -113,12 +113,9 @@ class CompiledEncoder(Halting):
 
     def fast(self, groups: Sequence[range] = ()) -> UniversalEncoder:
         """The same network, made for speed from the weights as they are now; `groups` as there."""
-        weights, device = self.weights, self.token_embedding.weight.device
-        if device.type != "cpu":
-            tensors, record = to_tensors(weights)
-            weights = from_tensors({name: t.cpu() for name, t in tensors.items()}, record)
         mlp = None if isinstance(self.mlp, MLP) else self.mlp
-        return UniversalEncoder(weights, mlp, groups=groups).to(device)
+        fast = UniversalEncoder(on_cpu(self.weights), mlp, groups=groups)
+        return fast.to(self.token_embedding.weight.device)
 
     def numbers(self) -> Tensor | None:
         """All parameters in a row; None where only a call of the modules tells what they do."""

@@ -41,6 +41,14 @@ def from_tensors(tensors: dict[str, Tensor], record: str) -> Weights:
     return found
 
 
+def on_cpu(weights: Weights) -> Weights:
+    """The same weights on the CPU; themselves where they are there."""
+    if weights.token_embedding.device.type == "cpu":
+        return weights
+    tensors, record = to_tensors(weights)
+    return from_tensors({name: tensor.cpu() for name, tensor in tensors.items()}, record)
+
+
 def digest_of(weights: Weights) -> str:
     """A hash of all numbers, their types and their places."""
     tensors, record = to_tensors(weights)
