@@ -10,6 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import espalier as es
+from any_networks import WORDS, module
 from espalier import (
     data,
     decomposition,
@@ -80,6 +81,9 @@ RESULTS = {
     "Parts": lambda: es.decompose(random_model(), "the <b> sat", focus=[1]),
     "PairMatrix": lambda: interaction_baseline(random_model(), "the cat sat", method=Occlusion()),
     "Pairs": lambda: es.interdependence(random_model(), "the <b> sat on the mat"),
+    "NetworkPairs": lambda: es.interdependence(
+        es.network(module("gru"), tokenizer=WORDS), "the dog ran"
+    ),
     "Dependence": lambda: es.interdependence(random_model(), "the cat sat", a=[0], b=[1]),
     "PairBlock": lambda: next(interdependence_corpus(random_model(), ["the cat sat", "the mat"])),
     "TrainedRun": trained,

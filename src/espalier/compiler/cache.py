@@ -86,7 +86,9 @@ class Recorder(Intervener):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._streams: list[Tensor] = []
-        self._edges: dict[str, list[NDArray[np.float64]]] = {}
+        self._edges: dict[str, list[NDArray[np.float64]]] = {
+            name: [] for name in self.layout.head_names
+        }
         self._units: list[NDArray[np.float64]] = []
         self._held = 0
 
@@ -104,7 +106,7 @@ class Recorder(Intervener):
             # Of a head that averages numbers these are counts.
             weights = weights / torch.where(total > 1, total, 1.0)
             weights = weights * (self._valid & ~resting)[:, :, None]
-            self._edges.setdefault(name, []).append(self._entries(weights, layer))
+            self._edges[name].append(self._entries(weights, layer))
         return cuts
 
     def attended(self, layer: int, z: Residual, running: Tensor, resting: Valid) -> Residual:
