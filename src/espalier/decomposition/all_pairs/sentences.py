@@ -24,7 +24,7 @@ MIB = 1 << 20
 CPU_MEMORY, CUDA_MEMORY = 256 * MIB, 8192 * MIB
 # Words carried at once, and of them those taken through a step together: enough for products to be
 # fast, few enough for a processor's cache. CUDA takes all that fit.
-CPU_WORDS, CPU_TOGETHER = 2048, 192
+CPU_WORDS, CPU_TOGETHER = 2048, 512
 # Numbers held for a word of a group and for a word carried, in units of the hidden size and layers.
 GROUPED, CARRIED = 60, 40
 
