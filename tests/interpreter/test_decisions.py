@@ -15,7 +15,7 @@ from dice import Dice
 from espalier import zoo
 from espalier.errors import ProgramError, UndefinedError
 from espalier.interpreter import Machine, decisions, interpret, interpret_many
-from espalier.language import Program, program_spec, v_relative, var
+from espalier.language import Program, program_spec, qkv, v_relative, var
 from espalier.language.lazy import LazyRules
 from espalier.language.records import from_record, to_record
 from espalier.programs.generation import ask
@@ -209,6 +209,23 @@ def test_a_null_that_decides_nothing_may_be_read():
     for function in (swallowing, lambda z: z.update(y=z["left"])):
         with pytest.raises(UndefinedError, match="position 0: a rule reads 'left'"):
             interpret(of_x(function), [2, 1], max_layers=1)
+
+
+def test_a_refusal_counts_what_the_head_selects_among_all_positions():
+    def copy(z):
+        if z["x"] == 1:
+            z["y"] = z["next"]
+
+    program = program_spec(
+        {"x": var(3, input_init_fn=int), "y": var(3)},
+        {"next": qkv("y", "y", "x", {0, 1, 2})},
+        ffn_fn=copy,
+        rules="lazy",
+        output_name="y",
+        input_range=3,
+    )
+    with pytest.raises(UndefinedError, match="position 1: .* selects 2 positions with different"):
+        interpret(program, [0, 1, 2], max_layers=1)
 
 
 def test_lazy_needs_a_function():

@@ -70,7 +70,8 @@ class State:
     Categorical and set variables hold codes, -1 for null; numerical ones hold reals, NaN for null.
     `past` is what heads see of the positions before the batch's, where a decoder goes on.
     `resting` is where positions of a causal program sit out the layer that attention began. Only
-    heads' outputs are null, unless interventions have made the state `nullable`.
+    heads' outputs are null, unless interventions have made the state `nullable`. `whole` is the
+    state that some entries were taken from: heads are told by all positions.
     """
 
     batch: Batch
@@ -79,6 +80,7 @@ class State:
     past: Past | None = None
     resting: Mask | None = None
     nullable: bool = False
+    whole: State | None = None
 
     def keep(self, sequences: Mask) -> State:
         """The state of the sequences chosen by `sequences`."""
@@ -95,7 +97,8 @@ class State:
         batch = replace(self.batch, example=example, position=position)
         columns = {name: column[entries] for name, column in self.columns.items()}
         resting = None if self.resting is None else self.resting[entries]
-        return replace(self, batch=batch, columns=columns, resting=resting)
+        whole = self if self.whole is None else self.whole
+        return replace(self, batch=batch, columns=columns, resting=resting, whole=whole)
 
     def put(self, entries: Mask, other: State) -> State:
         """The state with `other` at these entries."""

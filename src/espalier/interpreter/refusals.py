@@ -28,7 +28,11 @@ def undefined(
 
 def _why_undefined(program: Program, name: str, state: State, entry: int) -> str:
     head = program.heads[name]
-    count = int(select(program, head, state).count[entry])
+    whole = state if state.whole is None else state.whole
+    here = (whole.batch.example == state.batch.example[entry]) & (
+        whole.batch.position == state.batch.position[entry]
+    )
+    count = int(select(program, head, whole).count[np.flatnonzero(here)[0]])
     if count == 0:
         return f"its head ({head}) selects no position"
     return f"its head ({head}) selects {count} positions with different values"
