@@ -10,4 +10,5 @@ html_theme = "furo"
 html_title = "espalier"
 nb_execution_mode = "off"
 exclude_patterns = ["_build"]
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
