@@ -5,64 +5,67 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from espalier.errors import DataError
-from espalier.experiments.intervals import bootstrap, summarise
+from espalier.experiments.intervals import over_seeds, summarise
 
 values = st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=8)
 
 
 @given(values)
-def test_an_interval_holds_its_mean_and_stays_among_the_values(some):
-    found = bootstrap(some)
+def test_an_interval_holds_its_mean_and_is_scipys(some):
+    found = over_seeds(some)
     assert found.mean == pytest.approx(np.mean(some))
-    assert min(some) - 1e-9 <= found.low <= found.mean <= found.high <= max(some) + 1e-9
+    assert found.low <= found.mean <= found.high
+    if len(some) > 1 and np.std(some) > 1e-6:
+        theirs = stats.ttest_1samp(some, 0).confidence_interval(0.95)
+        assert (found.low, found.high) == pytest.approx(tuple(theirs))
     assert found.seeds == len(some)
 
 
 @given(values, st.randoms(use_true_random=False))
 def test_the_order_of_seeds_does_not_matter(some, dice):
     shuffled = dice.sample(some, len(some))
-    assert bootstrap(shuffled) == bootstrap(some)
+    assert over_seeds(shuffled) == over_seeds(some)
 
 
 @given(values, st.floats(0.1, 10), st.floats(-50, 50))
 def test_intervals_move_and_stretch_with_their_values(some, scale, shift):
-    before, after = bootstrap(some), bootstrap([scale * value + shift for value in some])
+    before, after = over_seeds(some), over_seeds([scale * value + shift for value in some])
     assert after.low == pytest.approx(scale * before.low + shift, abs=1e-6)
     assert after.high == pytest.approx(scale * before.high + shift, abs=1e-6)
 
 
 @given(values)
 def test_more_confidence_needs_more_room(some):
-    narrow, wide = bootstrap(some, level=0.5), bootstrap(some, level=0.99)
+    narrow, wide = over_seeds(some, level=0.5), over_seeds(some, level=0.99)
     assert wide.low <= narrow.low
     assert narrow.high <= wide.high
 
 
 @given(st.floats(-5, 5), st.integers(1, 6))
 def test_seeds_that_agree_leave_no_room(value, count):
-    found = bootstrap([value] * count)
+    found = over_seeds([value] * count)
     assert found.low == pytest.approx(value)
     assert found.high == pytest.approx(value)
 
 
-@pytest.mark.parametrize("some", [[0.0, 1.0, 5.0], [1.0, 2.0, 2.5, 9.0]])
-def test_drawing_comes_close_to_counting_every_resample(some):
-    means = [np.mean(drawn) for drawn in itertools.product(some, repeat=len(some))]
-    exact = np.quantile(means, [0.1, 0.9])
-    found = bootstrap(some, level=0.8)
-    spread = max(some) - min(some)
-    assert [found.low, found.high] == pytest.approx(exact, abs=0.08 * spread)
+@pytest.mark.parametrize("seeds", [2, 3, 5, 10])
+def test_of_normal_values_it_holds_the_true_mean_as_often_as_it_says(seeds):
+    drawn = np.random.default_rng(seeds).normal(3, 2, size=(2_000, seeds))
+    found = [over_seeds(values) for values in drawn]
+    covered = np.mean([one.low <= 3 <= one.high for one in found])
+    assert covered == pytest.approx(0.95, abs=0.02)  # four standard errors
 
 
 def test_what_has_no_interval_is_refused():
     with pytest.raises(DataError, match="finite values"):
-        bootstrap([])
+        over_seeds([])
     with pytest.raises(DataError, match="finite values"):
-        bootstrap([1.0, float("nan")])
+        over_seeds([1.0, float("nan")])
     with pytest.raises(DataError, match="level is 2"):
-        bootstrap([1.0], level=2)
+        over_seeds([1.0], level=2)
 
 
 def test_a_summary_is_an_interval_a_group_over_means_of_seeds():
@@ -77,7 +80,7 @@ def test_a_summary_is_an_interval_a_group_over_means_of_seeds():
     for row in table.itertuples():
         own = rows[(rows["k"] == row.k) & (rows["s"] == row.s)]
         by_seed = [own[own["seed"] == seed]["x"].mean() for seed in range(3)]
-        expected = bootstrap(by_seed)
+        expected = over_seeds(by_seed)
         assert (row.mean, row.low, row.high) == pytest.approx(
             (expected.mean, expected.low, expected.high)
         )

@@ -1,6 +1,8 @@
-"""Means over seeds with percentile bootstrap intervals; the same numbers give the same interval.
+"""Means over seeds with Student's t intervals.
 
-Seeds are the unit that is drawn: test sequences of one model share that model's luck.
+Seeds are the unit: test sequences of one model share that model's luck. Of three to five seeds a
+percentile bootstrap at 95% holds the true mean of normal values 74 to 82% of the time; a t interval
+does so 95% of the time.
 """
 
 from __future__ import annotations
@@ -13,12 +15,11 @@ import numpy as np
 from jaxtyping import Real
 
 from espalier.errors import DataError
-from espalier.syntax import bootstrap_means
 
 if TYPE_CHECKING:
     import pandas
 
-LEVEL, RESAMPLES = 0.95, 4_000
+LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -34,22 +35,22 @@ class Interval:
         return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
 
-def bootstrap(
+def over_seeds(
     values: Sequence[float] | Real[np.ndarray, " S"], *, level: float = LEVEL
 ) -> Interval:
-    """The mean over seeds and its interval; of a single seed, the value itself.
+    """The mean over seeds and its t interval; of a single seed, the value itself."""
+    from scipy import stats
 
-    Values are sorted before any is drawn, so their order does not matter.
-    """
-    found = np.sort(np.asarray(values, dtype=np.float64))
+    found = np.sort(np.asarray(values, dtype=np.float64))  # sums do not depend on the order
     if not len(found) or not np.isfinite(found).all():
         raise DataError(f"an interval needs finite values, one a seed at least; found {found}")
     if not 0 < level < 1:
         raise DataError(f"level is {level}; it must lie between 0 and 1")
-    one, each = found[:, None], np.ones((len(found), 1))
-    bounds = bootstrap_means(one, each, resamples=RESAMPLES, level=level)
-    mean, low, high = (float(bound[0]) for bound in bounds)
-    return Interval(mean, low, high, len(found))
+    mean, count = float(found.mean()), len(found)
+    if count == 1:
+        return Interval(mean, mean, mean, 1)
+    room = float(stats.t.ppf((1 + level) / 2, count - 1) * found.std(ddof=1) / np.sqrt(count))
+    return Interval(mean, mean - room, mean + room, count)
 
 
 def summarise(rows: pandas.DataFrame, value: str, *, by: Sequence[str]) -> pandas.DataFrame:
@@ -59,6 +60,6 @@ def summarise(rows: pandas.DataFrame, value: str, *, by: Sequence[str]) -> panda
     groups = rows.groupby([*by, "seed"], as_index=False, sort=True)[value].mean()
     found = []
     for key, some in groups.groupby(list(by), sort=True):
-        interval = bootstrap(some[value].to_numpy())
+        interval = over_seeds(some[value].to_numpy())
         found.append(dict(zip(by, key, strict=True)) | vars(interval))
     return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "seeds"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.experiments.cache import RunCache
 from espalier.experiments.claims import Claim, Pair, claims
 from espalier.experiments.experiment import Experiment, Row, Scale
-from espalier.experiments.intervals import bootstrap
+from espalier.experiments.intervals import over_seeds
 from espalier.experiments.scaffold_figures import CLOSE, FROM_OPEN, GRADIENTS, HIDDEN
 from espalier.experiments.scaffold_rows import Gradients, OverEpochs
 
@@ -65,7 +65,7 @@ def decide(tables: Mapping[int, pandas.DataFrame], *, chance: float) -> pandas.D
 
 
 def _judge(claim: Claim, pair: Pair) -> dict[str, Any]:
-    interval, bound = bootstrap(claim.values(pair).to_numpy()), claim.bound(pair)
+    interval, bound = over_seeds(claim.values(pair).to_numpy()), claim.bound(pair)
     return {
         "claim": claim.key,
         "statement": claim.statement,
