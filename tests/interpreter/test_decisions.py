@@ -224,7 +224,7 @@ def test_a_refusal_counts_what_the_head_selects_among_all_positions():
         output_name="y",
         input_range=3,
     )
-    with pytest.raises(UndefinedError, match="position 1: .* selects 2 positions with different"):
+    with pytest.raises(UndefinedError, match=r"position 1: .* selects 2 positions with different"):
         interpret(program, [0, 1, 2], max_layers=1)
 
 

@@ -24,7 +24,7 @@ def draw_verdicts(rows: pandas.DataFrame) -> Figure:
     panels = figure.subplots(down, ACROSS, squeeze=False).flatten()
     for panel, (key, some) in zip(panels, groups, strict=False):
         _draw(panel, some)
-        statement = textwrap.fill(f"{key}. {some["statement"].iloc[0]}", 40)
+        statement = textwrap.fill(f"{key}. {some['statement'].iloc[0]}", 40)
         panel.set_title(statement, fontsize=9, loc="left")
         panel.set_ylabel(textwrap.fill(some["quantity"].iloc[0], 32), fontsize=7)
     for panel in panels[len(groups) :]:
