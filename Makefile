@@ -26,7 +26,7 @@ lint: $(READY)
 bench: $(READY)  ## measure; prints tables and writes benchmarks/results/*.json
 	$(BIN)/python -m benchmarks
 
-docs: $(READY)
+docs: $(READY)  ## build the site into docs/_build
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/python -m sphinx -W -b html docs docs/_build
 

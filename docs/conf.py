@@ -1,14 +1,36 @@
 """The site: `make docs`."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from docs import site_building
 from espalier import __version__
 
 project = "espalier"
 author = "The espalier authors"
 release = __version__
-extensions = ["myst_nb"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_design"]
 html_theme = "furo"
 html_title = "espalier"
-nb_execution_mode = "off"
+html_static_path = ["_static"]
+html_css_files = ["espalier.css"]
+html_math_renderer = "mathml"  # no script from elsewhere: pages need no network to be read
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["dollarmath"]
+suppress_warnings = ["ref.python"]  # a short name in a signature may be two rooms'
+myst_enable_extensions = ["amsmath", "attrs_block", "colon_fence", "dollarmath"]
 myst_heading_anchors = 3
+copybutton_exclude = ".linenos, .gp, .go"
+autodoc_preserve_defaults = True
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+add_module_names = False
+toc_object_entries = False
+
+
+def setup(app):
+    """Write the reference from the code, read docstrings as Markdown, and set maths as MathML."""
+    app.connect("builder-inited", lambda _: site_building.write_reference(Path(app.srcdir)))
+    app.connect("autodoc-process-docstring", site_building.read_markdown)
+    app.add_html_math_renderer("mathml", site_building.INLINE, site_building.DISPLAY)

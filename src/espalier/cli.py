@@ -43,6 +43,7 @@ learning.register(app)
 app.command(reproduce_command, name="reproduce")
 decomposition.register(app)
 syntax.register(app)
+app.register_install_completion_command(help="Let the shell (bash, zsh or fish) complete commands.")
 
 
 def main(words: list[str] | None = None) -> None:

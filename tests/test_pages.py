@@ -1,0 +1,15 @@
+"""Every code block of README and docs: run where that takes seconds, else compiled or parsed."""
+
+import pytest
+
+from code_blocks import blocks, pages, run
+
+PAGES = [page for page in pages() if "/start/" in page and blocks(page)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_does_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks(page):
+        run(block, names)
