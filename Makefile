@@ -11,7 +11,7 @@ demo: $(READY)  ## run the main job and write demo/index.html
 	@$(BIN)/espalier demo -o demo/index.html
 
 test: lint  ## everything that must hold
-	$(BIN)/python -m pytest -n 2
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2
 
 tools: $(READY)  ## the tests of other tools, against the real packages
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[tools]"

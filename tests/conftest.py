@@ -1,13 +1,15 @@
-"""Shapes are checked while tests run; `HYPOTHESIS_PROFILE=deep` looks harder for failures."""
+"""Shapes are checked and every run draws the same; `HYPOTHESIS_PROFILE=deep` looks harder."""
 
 import os
 
 import jaxtyping
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
+from repeatable import name_every_source, seed_everything
 from shape_checks import modules_with_shapes
 
+name_every_source()
 jaxtyping.install_import_hook(modules_with_shapes(), "shape_checks.check_shapes")
 
 settings.register_profile(
@@ -15,10 +17,20 @@ settings.register_profile(
     deadline=None,
     derandomize=True,
     max_examples=60,
+    phases=set(Phase) - {Phase.explain},  # minutes for a failure of a long law
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("deep", settings.get_profile("ci"), derandomize=False, max_examples=2000)
+for profile, count in {"medium": 300, "deep": 2000}.items():
+    settings.register_profile(
+        profile, settings.get_profile("ci"), derandomize=False, max_examples=count
+    )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """No test hangs on the numbers that tests before it drew."""
+    seed_everything()
 
 
 @pytest.fixture
