@@ -10,14 +10,16 @@ from torch import nn
 from torch.testing import assert_close
 
 import espalier as es
-from any_networks import OWN, TRANSFORMERS, Recurrent, module, tokens_for
+from any_networks import OWN, RECURRENT, TRANSFORMERS, Recurrent, module, tokens_for
 from espalier.decomposition import (
+    AsPrinted,
     BiasApart,
     Difference,
     Frozen,
     Generalised,
     IntegratedGradients,
     Linearised,
+    Papers,
     RelevantOnly,
     Rules,
     Shapley,
@@ -103,16 +105,37 @@ def test_linearised_attention_is_the_derivative_where_all_else_is_linear():
     assert_close(found.relevant, wanted)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "encoder-causal"])
-def test_the_short_way_to_all_pairs_is_the_definition(kind):
-    net, inputs = given(kind, torch.float64)
+ALLOCATIONS = [Papers(), AsPrinted(), Generalised(split_output=True, bias_bias="always")]
+GATES = [Rules(gates=one) for one in ALLOCATIONS]
+PAIRED = dict.fromkeys(["gpt2", "llama", "encoder-causal", "bert"], EVERY)
+PAIRED |= dict.fromkeys([*RECURRENT, "unequal-widths"], GATES)
+
+
+@pytest.mark.parametrize("kind", PAIRED)
+def test_all_pairs_of_several_sentences_are_the_definition(kind):
+    """Whether or not there is a short way, and however much fits at once."""
+    net = given(kind, torch.float64)[0]
+    every = net.embed(torch.tensor([[1, 2, 3, 1, 4], [5, 5, 2, 8, 9]])).double()
     left, right = torch.triu_indices(5, 5, 1)
     ones = torch.eye(5, dtype=torch.bool)
-    for rules in EVERY:
-        joint, alone = pair_parts(net, inputs, rules=rules)
-        assert_close(alone, divide(net, inputs, ones, rules=rules).relevant)
-        pairs = divide(net, inputs, ones[left] | ones[right], rules=rules).relevant
-        assert_close(joint[left, right], pairs[torch.arange(10), right])
+    upper = ones.logical_not().triu() | ones
+    for rules in PAIRED[kind]:
+        both = pair_parts(net, every, rules=rules)
+        for joint, alone, inputs in zip(*both, every, strict=True):
+            singles = divide(net, inputs, ones, rules=rules).relevant
+            assert_close(alone[upper], singles[upper])
+            pairs = divide(net, inputs, ones[left] | ones[right], rules=rules).relevant
+            assert_close(joint[left, right], pairs[torch.arange(10), right])
+
+
+def test_a_list_of_sentences_gives_what_each_gives():
+    for kind in ("gpt2", "bert", "gru"):
+        net = es.network(module(kind))
+        given = [[1, 2, 3], [4, 5], [6], [7, 8, 9]]
+        for together, alone in zip(es.interdependence(net, given), given, strict=True):
+            wanted = es.interdependence(net, alone)
+            assert together.words == wanted.words
+            np.testing.assert_allclose(together.values, wanted.values, rtol=1e-3, atol=1e-6)
 
 
 def test_memory_changes_no_number(monkeypatch):

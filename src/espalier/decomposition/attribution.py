@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.func import jvp
 
@@ -145,7 +145,7 @@ def _rollout(reader: Reader) -> Float[Tensor, "N N"]:
     if not isinstance(body, Transformer):
         raise ModelError(f"{reader.net.name} has no attention to roll out; use another method")
     x = reader.inputs[None]
-    found = torch.eye(len(reader.inputs), dtype=x.dtype)
+    one = found = torch.eye(len(reader.inputs), dtype=x.dtype, device=x.device)
     for layer in body.layers:
         for sublayer in layer:
             if isinstance(sublayer.body, tuple):
@@ -154,7 +154,7 @@ def _rollout(reader: Reader) -> Float[Tensor, "N N"]:
                     plain.pattern(*plain.project(seen, one)[:2], one)[0].mean(dim=0)
                     for one in sublayer.body
                 ]
-                mixed = (torch.stack(patterns).mean(dim=0) + torch.eye(len(found))) / 2
+                mixed = (torch.stack(patterns).mean(dim=0) + one) / 2
                 found = (mixed / mixed.sum(dim=-1, keepdim=True)) @ found
             x = plain.through_sublayer(x, sublayer)
     return found
@@ -166,10 +166,11 @@ def interactions(
     """The method's name, and its number for every two words l < r."""
     count = len(tokens)
     values = np.full((count, count), np.nan)
-    left, right = torch.triu_indices(count, count, 1)
+    left, right = torch.triu_indices(count, count, 1, device=reader.inputs.device)
     name, measure = _measure(method)
     with torch.no_grad():
-        values[left, right] = measure(reader, tokens, (left, right)).double().numpy()
+        found = measure(reader, tokens, (left, right))
+    values[np.triu_indices(count, 1)] = found.double().cpu().numpy()
     return name, values
 
 
@@ -193,8 +194,14 @@ def _measure(method: Interaction) -> tuple[str, Measure]:
 
 def _masks(count: int, places: Places) -> tuple[Tensor, Tensor]:
     """Rows that keep all but one word, and all but two."""
-    one = ~torch.eye(count, dtype=torch.bool)
+    one = ~torch.eye(count, dtype=torch.bool, device=places[0].device)
     return one, one[places[0]] & one[places[1]]
+
+
+def _at(rows: Float[Tensor, "B N *O"], places: Int[Tensor, " B"]) -> Tensor:
+    """Of each row what stands at its place."""
+    found: Tensor = rows[torch.arange(len(rows), device=rows.device), places]
+    return found
 
 
 def _masked(
@@ -205,7 +212,7 @@ def _masked(
     one, two = _masks(len(tokens), places)
     whole = reader.kept(torch.ones_like(one[:1]), token)[0, right]
     single, both = reader.kept(one, token), reader.kept(two, token)
-    both = both[torch.arange(len(both)), right]
+    both = _at(both, right)
     apart = whole - single[left, right] - single[right, right] + both
     size = whole if of_state else whole - both
     return ratio(apart.norm(dim=-1), size.norm(dim=-1))
@@ -215,14 +222,14 @@ def _perturbed(reader: Reader, tokens: Tokens, places: Places, token: int | None
     _, right = places
     one, two = _masks(len(tokens), places)
     single, both = reader.kept(one, token), reader.kept(two, token)
-    moved = single[right, right] - both[torch.arange(len(both)), right]
+    moved = single[right, right] - _at(both, right)
     found: Tensor = moved.norm(dim=-1)
     return found
 
 
 def _information(reader: Reader, tokens: Tokens, places: Places, token: int | None) -> Tensor:
     left, right = places
-    net, ids = reader.net, torch.tensor(tokens.ids)
+    net, ids = reader.net, torch.tensor(tokens.ids, device=right.device)
     if net.outputs != net.vocabulary_size:
         raise ModelError(
             f"{net.name} has {net.outputs} outputs for {net.vocabulary_size} tokens: it predicts "
@@ -232,8 +239,8 @@ def _information(reader: Reader, tokens: Tokens, places: Places, token: int | No
     states = Reader(net, tokens, layer=-1, logits=False)
 
     def read(kept: Tensor, at: Tensor, word: Tensor) -> Tensor:
-        found = states.kept(kept, token)[torch.arange(len(kept)), at]
-        return plain.logits(net, found).log_softmax(-1)[torch.arange(len(kept)), word]
+        found = _at(states.kept(kept, token), at)
+        return _at(plain.logits(net, found).log_softmax(-1), word)
 
     if net.causal:  # the word after a position is predicted there
         every = torch.ones_like(two)
@@ -246,13 +253,14 @@ def _information(reader: Reader, tokens: Tokens, places: Places, token: int | No
 def _shapley(reader: Reader, tokens: Tokens, places: Places, method: ShapleyInteraction) -> Tensor:
     """The index among all words, of the state's component along the whole one, at each r."""
     found = torch.full(places[0].shape, torch.nan, dtype=torch.float64)
+    every, device = torch.ones(1, len(tokens), dtype=torch.bool), reader.inputs.device
     for r in range(1, len(tokens)):
-        whole = reader.kept(torch.ones(1, len(tokens), dtype=torch.bool))[0, r]
+        whole = reader.kept(every.to(device))[0, r]
         direction = whole / whole.norm().clamp_min(torch.finfo(whole.dtype).tiny)
 
         def worth(coalitions: np.ndarray, r: int = r, along: Tensor = direction) -> np.ndarray:
-            kept = torch.from_numpy(np.asarray(coalitions, dtype=bool))
-            return (reader.kept(kept)[:, r] @ along).double().numpy()
+            kept = torch.from_numpy(np.asarray(coalitions, dtype=bool)).to(device)
+            return (reader.kept(kept)[:, r] @ along).double().cpu().numpy()
 
         index = shapley_index(worth, len(tokens), method)
         ends = np.stack([np.ones(len(tokens), bool), np.zeros(len(tokens), bool)])

@@ -197,8 +197,16 @@ def interdependence(
     asked: Any = Asked(layer, space, method, allocation)  # type: ignore[arg-type]
     given: list[Any] = [tokens] if batch is None else batch
     _check_sets(a, b, at)
-    found = [_of_one(model, one, (a, b, at), asked) for one in given]
+    if isinstance(model, Network) and a is None and not _has_own_way(model, asked):
+        found: list[Any] = pairs_on(model, [model.read(one) for one in given], asked=asked)
+    else:
+        found = [_of_one(model, one, (a, b, at), asked) for one in given]
     return found if batch is not None else found[0]
+
+
+def _has_own_way(net: Network, asked: Asked) -> bool:
+    """Whether it is an LSTM language model, asked for what such have a faster way to."""
+    return net.lstm is not None and asked.layer == -1 and asked.method is None
 
 
 def _check_sets(a: Any, b: Any, at: Any) -> None:
@@ -228,10 +236,10 @@ def _of_one(model: Model, tokens: Any, sets: tuple[Any, Any, Any], asked: Asked)
     read = net.read(tokens)
     if a is not None:
         return depend_on(net, read, (a, b), at=at, asked=asked)
-    if net.lstm is not None and asked.layer == -1 and asked.method is None:
+    if net.lstm is not None and _has_own_way(net, asked):
         pairs = _pairs(net.lstm, read.ids, space=asked.space, allocation=asked.allocation)
         return pairs.reading(read.words, read.unknown_at)
-    return pairs_on(net, read, asked=asked)
+    return pairs_on(net, [read], asked=asked)[0]
 
 
 def _pairs(model: LanguageModel, tokens: Words, *, space: Space, allocation: Any) -> Pairs:

@@ -1,6 +1,7 @@
-"""The parts of any network's states, for focus sets of one sentence; and all its pairs.
+"""The parts of any network's states, for focus sets of sentences of one length; and all pairs.
 
-Focus sets are taken together, as many as fit: what is held does not grow with their number.
+Focus sets and sentences are taken together, as many as fit: what is held does not grow with their
+number. Axes: S sentences, F focus sets, N positions, D width, O width of what is read.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from espalier.decomposition.divided import Divided
-from espalier.decomposition.recurrent_parts import through_recurrent
+from espalier.decomposition.recurrent_parts import recurrent_pairs, through_recurrent
 from espalier.decomposition.rules import Rules
 from espalier.decomposition.transformer_parts import through_head, through_transformer
-from espalier.networks import FeedForward, Network, Recurrent, Transformer, plain
+from espalier.networks import FeedForward, GRULayer, Network, Recurrent, Transformer, plain
 
-AT_ONCE = 1 << 25  # numbers that the widest parts computed together may have
+# Numbers that the widest parts computed together may have, all of them: 128 MiB in float32. A CUDA
+# device is kept busy by as many times that.
+AT_ONCE, ON_CUDA = 1 << 25, 16
 
 
 @torch.no_grad()
 def divide(
     net: Network,
-    inputs: Float[Tensor, "N D"],
+    inputs: Float[Tensor, "*S N D"],
     focus: Bool[Tensor, "F N"],
     *,
     rules: Rules,
@@ -31,23 +34,37 @@ def divide(
     logits: bool = False,
     carry: bool = True,
 ) -> Divided:
-    """The parts of a layer's states, or of the logits, for every focus set.
+    """The parts of a layer's states, or of the logits, for every focus set (S F N O).
 
     With `carry` the irrelevant part is computed by itself, so that an error of the sum is a
     finding; else it is what is left.
     """
-    here = focus.unsqueeze(-1).to(inputs.dtype)
+    here = focus.unsqueeze(-1).to(inputs)
+    every = inputs.unsqueeze(-3) if inputs.ndim > 2 else inputs
     match net.body:
         case Transformer() as body:
-            relevant = inputs * here
-            rest = inputs * (1 - here) if carry else None
-            found = through_transformer(body, Divided(inputs, relevant, rest), rules)[layer]
+            rest = every * (1 - here) if carry else None
+            entering = Divided(every, every * here, rest)
+            found = through_transformer(body, entering, rules)[layer]
         case Recurrent() as body:
-            both = torch.stack([inputs * here, inputs * (1 - here)])
-            parts = through_recurrent(body, both, here, rules.gates)[layer]
-            whole = plain.run(net, inputs[None])[layer][0]
-            found = Divided(whole, parts[0], parts[1])
+            both, rows = _rows(torch.stack([every * here, every * (1 - here)]), here)
+            parts = through_recurrent(body, both, rows, rules.gates)[layer]
+            parts = parts.unflatten(1, (*inputs.shape[:-2], len(focus)))
+            found = Divided(_whole(net, inputs, layer), parts[0], parts[1])
     return through_head(net.head, found, rules) if logits else found
+
+
+def _whole(net: Network, inputs: Float[Tensor, "*S N D"], layer: int) -> Tensor:
+    """The states themselves, with an axis for focus sets where there is one for sentences."""
+    if inputs.ndim == 2:
+        return plain.run(net, inputs[None])[layer][0]
+    return plain.run(net, inputs)[layer].unsqueeze(1)
+
+
+def _rows(parts: Float[Tensor, "2 *S F N D"], here: Float[Tensor, "F N 1"]) -> tuple[Tensor, ...]:
+    """Sentences and focus sets as rows, and where each is in focus."""
+    rows = parts.flatten(1, -3)
+    return rows, here.repeat(rows.shape[1] // len(here), 1, 1)
 
 
 def _widest(net: Network) -> int:
@@ -57,62 +74,79 @@ def _widest(net: Network) -> int:
             bodies = [sublayer.body for layer in layers for sublayer in layer]
             sizes = [len(one.inner.weight) for one in bodies if isinstance(one, FeedForward)]
             return max([net.width, *sizes])
-        case Recurrent():
-            return 8 * net.width
+        case Recurrent(layers):
+            every = [one for directions in layers for one in directions]
+            cells = [one if isinstance(one, GRULayer) else one.layer for one in every]
+            return max(2 * len(one.from_hidden) for one in cells)
 
 
 def batches(net: Network, sets: int, positions: int) -> Iterator[slice]:
-    """Focus sets to take together."""
-    size = max(1, AT_ONCE // (4 * _widest(net) * positions))
+    """Focus sets to take together, or sentences that have so many positions each."""
+    most = AT_ONCE * (ON_CUDA if net.device.type == "cuda" else 1)
+    size = max(1, most // (4 * _widest(net) * positions))
     return (slice(start, start + size) for start in range(0, sets, size))
+
+
+def has_short_way(net: Network) -> bool:
+    """Whether {l, r} is {l} wherever r reads from, so that all pairs take N² positions."""
+    return net.causal or (isinstance(net.body, Recurrent) and net.layers == 1)
+
+
+def sentence_batches(net: Network, sentences: int, length: int) -> Iterator[slice]:
+    """Sentences of one length whose pairs are taken together."""
+    sets = 2 * length if has_short_way(net) else length * (length + 1) // 2
+    return batches(net, sentences, sets * length)
 
 
 @torch.no_grad()
 def pair_parts(
     net: Network,
-    inputs: Float[Tensor, "N D"],
+    inputs: Float[Tensor, "S N D"],
     *,
     rules: Rules,
     layer: int = -1,
     logits: bool = False,
-) -> tuple[Float[Tensor, "N N O"], Float[Tensor, "N N O"]]:
-    """At [l, r]: what {l, r} contributes to the state at r, and what {l} does ([r, r]: {r})."""
-    count = len(inputs)
-    if net.causal and isinstance(net.body, Transformer):
-        return _causal_pairs(net, inputs, rules=rules, layer=layer, logits=logits)
-    ones = torch.eye(count, dtype=torch.bool)
-    left, right = torch.triu_indices(count, count, 1)
+) -> tuple[Float[Tensor, "S N N O"], Float[Tensor, "S N N O"]]:
+    """At [l, r], l <= r: what {l, r} contributes to the state at r, and what {l} does."""
+    count = inputs.shape[1]
+    ones = torch.eye(count, dtype=torch.bool, device=inputs.device)
+    if has_short_way(net):
+        found = []
+        for some in batches(net, count, 2 * len(inputs) * count):
+            parts = _short_way(net, inputs, ones[some].unsqueeze(-1).to(inputs), rules, layer)
+            found.append((through_head(net.head, parts, rules) if logits else parts).relevant)
+        alone, both = torch.cat(found, dim=2)
+        return both, alone
+    left, right = torch.triu_indices(count, count, 1, device=inputs.device)
     sets = torch.cat([ones, ones[left] | ones[right]])
-    states = []
-    for some in batches(net, len(sets), count):
-        found = divide(
+    read = torch.cat([torch.arange(count, device=inputs.device), right])
+    singles, pairs = [], []
+    for some in batches(net, len(sets), len(inputs) * count):
+        states = divide(
             net, inputs, sets[some], rules=rules, layer=layer, logits=logits, carry=False
         ).relevant
-        wanted = torch.cat([torch.arange(count), right])[some]
-        singles = found[: max(0, count - some.start)]
-        states.append((singles, found[torch.arange(len(found)), wanted]))
-    alone = torch.cat([one for one, _ in states])
-    joint = alone.clone()
-    joint[left, right] = torch.cat([both for _, both in states])[count:]
-    return joint, alone
-
-
-def _causal_pairs(
-    net: Network, inputs: Tensor, *, rules: Rules, layer: int, logits: bool
-) -> tuple[Tensor, Tensor]:
-    """The short way: {l} at every position, and {l, p} at p alone."""
-    count, body = len(inputs), net.body
-    assert isinstance(body, Transformer)
-    found = []
-    ones = torch.eye(count, dtype=inputs.dtype, device=inputs.device)
-    for some in batches(net, count, 2 * count):
-        alone = ones[some].unsqueeze(-1) * inputs
-        both = inputs.expand_as(alone)  # {l, p} at p: the token at p is in focus
-        parts = through_transformer(
-            body, Divided(inputs, torch.stack([alone, both])), rules, pairs=True
-        )[layer]
-        if logits:
-            parts = through_head(net.head, parts, rules)
-        found.append(parts.relevant)
-    alone, both = torch.cat(found, dim=1)
+        singles.append(states[:, : max(0, count - some.start)])
+        pairs.append(states[:, torch.arange(states.shape[1], device=states.device), read[some]])
+    alone = torch.cat(singles, dim=1)
+    both = alone.clone()
+    both[:, left, right] = torch.cat(pairs, dim=1)[:, count:]
     return both, alone
+
+
+def _short_way(
+    net: Network, inputs: Tensor, here: Float[Tensor, "F N 1"], rules: Rules, layer: int
+) -> Divided:
+    """{l} at every position, and {l, p} at p alone: (2, S, F, N, D)."""
+    every = inputs.unsqueeze(1)
+    alone = every * here
+    both = every.expand_as(alone)  # {l, p} at p: the token at p is in focus
+    match net.body:
+        case Transformer() as body:
+            entering = Divided(every, torch.stack([alone, both]))
+            return through_transformer(body, entering, rules, pairs=True)[layer]
+        case Recurrent() as body:
+            single, rows = _rows(torch.stack([alone, every - alone]), here)
+            double = torch.stack([both, torch.zeros_like(both)]).flatten(1, 2)
+            parts = recurrent_pairs(body, (single, double), rows, rules.gates)[layer]
+            found = torch.stack(parts).unflatten(2, (len(inputs), len(here)))
+            return Divided(_whole(net, inputs, layer), found[:, 0], found[:, 1])

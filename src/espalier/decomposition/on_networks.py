@@ -6,6 +6,7 @@ for by its type (`attribution`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, get_args
@@ -13,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from espalier.decomposition.attribution import (
@@ -25,7 +26,7 @@ from espalier.decomposition.attribution import (
 )
 from espalier.decomposition.dependence import Dependence, check_space, ratio
 from espalier.decomposition.inputs import check_disjoint
-from espalier.decomposition.network_parts import divide, pair_parts
+from espalier.decomposition.network_parts import divide, pair_parts, sentence_batches
 from espalier.decomposition.pairs import PairMatrix
 from espalier.decomposition.parts import Parts, Space
 from espalier.decomposition.rules import Rules, RulesName, read_rules
@@ -118,7 +119,7 @@ def decompose_on(net: Network, tokens: Tokens, focus: Any, *, asked: Asked) -> P
 
 
 def _mask(tokens: Tokens, places: tuple[int, ...]) -> Bool[Tensor, "1 N"]:
-    mask = torch.zeros(1, len(tokens), dtype=torch.bool)
+    mask = torch.zeros(1, len(tokens), dtype=torch.bool)  # moved where the network is, by `_parts`
     mask[0, list(places)] = True
     return mask
 
@@ -127,7 +128,7 @@ def _parts(
     net: Network, tokens: Tokens, focus: Bool[Tensor, "F N"], asked: Asked
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
     """Relevant, irrelevant and bias parts, and the whole."""
-    method = asked.method
+    method, focus = asked.method, focus.to(net.device)
     if isinstance(method, Contribution):
         reader = Reader(net, tokens, layer=asked.layer, logits=asked.logits)
         relevant, whole = contributions(reader, focus, method)
@@ -168,17 +169,32 @@ def depend_on(
     return result
 
 
-def _values(net: Network, tokens: Tokens, rules: Rules, asked: Asked) -> np.ndarray:
-    """DI of every two tokens l < r, NaN elsewhere."""
-    net = _shorter(net) if asked.logits else net
-    joint, alone = pair_parts(
-        net, net.inputs(tokens), rules=rules, layer=asked.layer, logits=asked.logits
-    )
-    own = alone.diagonal(dim1=0, dim2=1).T
-    values: np.ndarray = (
-        ratio((joint - alone - own).norm(dim=-1), joint.norm(dim=-1)).double().numpy()
-    )
-    values[np.tril_indices(len(tokens))] = np.nan
+def _values(
+    net: Network, sentences: Sequence[Tokens], rules: Rules, asked: Asked
+) -> Float[np.ndarray, "S N N"]:
+    """DI of every two tokens l < r of sentences of one length, NaN elsewhere."""
+    net, count = _shorter(net) if asked.logits else net, len(sentences[0])
+    found = []
+    for some in sentence_batches(net, len(sentences), count):
+        inputs = net.inputs_of(sentences[some])
+        joint, alone = pair_parts(net, inputs, rules=rules, layer=asked.layer, logits=asked.logits)
+        own = alone.diagonal(dim1=1, dim2=2).mT.unsqueeze(1)
+        values = ratio((joint - alone - own).norm(dim=-1), joint.norm(dim=-1))
+        found.append(values.double().cpu().numpy())
+    every = np.concatenate(found)
+    every[:, *np.tril_indices(count)] = np.nan
+    return every
+
+
+def _precise(
+    net: Network, sentences: Sequence[Tokens], rules: Rules, asked: Asked
+) -> Float[np.ndarray, "S N N"]:
+    """The same, in double precision where a number is too small for single."""
+    values = _values(net, sentences, rules, asked)
+    if net.dtype != torch.float64 and len(sentences[0]) > 1:
+        small = np.flatnonzero((values < ROUNDED).any(axis=(1, 2))).tolist()
+        if small:
+            values[small] = _values(net.double(), [sentences[n] for n in small], rules, asked)
     return values
 
 
@@ -192,21 +208,31 @@ def _shorter(net: Network) -> Network:
     return _SHORTER.get(net, net)
 
 
-def pairs_on(net: Network, tokens: Tokens, *, asked: Asked) -> PairMatrix:
-    """Every two tokens: DI by the rules, or another method's number."""
+def pairs_on(net: Network, sentences: Sequence[Tokens], *, asked: Asked) -> list[PairMatrix]:
+    """Every two tokens of each sentence: DI by the rules, or another method's number."""
     asked = asked.checked(net)
-    count, method = len(tokens), asked.method
-    if isinstance(method, Interaction):
-        reader = Reader(net, tokens, layer=asked.layer, logits=asked.logits)
-        name, values = interactions(reader, tokens, method)
-        return PairMatrix(
-            tokens.words, tokens.ids, values, asked.space, tokens.unknown_at, name, reader.runs
-        )
+    if isinstance(asked.method, Interaction):
+        return [_measured(net, tokens, asked.method, asked) for tokens in sentences]
     additive = [one.__name__ for one in get_args(Contribution)]
     rules = _rules(asked, f"{', '.join(additive[1:])} add up over words: no two interact by them")
-    values = _values(net, tokens, rules, asked)
-    if net.dtype != torch.float64 and np.nanmin(values, initial=1.0) < ROUNDED:
-        values = _values(net.double(), tokens, rules, asked)
+    found: dict[int, PairMatrix] = {}
+    for length in {len(tokens) for tokens in sentences}:
+        places = [n for n, tokens in enumerate(sentences) if len(tokens) == length]
+        every = _precise(net, [sentences[n] for n in places], rules, asked)
+        for number, values in zip(places, every, strict=True):
+            found[number] = _pairs(net, sentences[number], values, asked)
+    return [found[number] for number in range(len(sentences))]
+
+
+def _measured(net: Network, tokens: Tokens, method: Interaction, asked: Asked) -> PairMatrix:
+    reader = Reader(net, tokens, layer=asked.layer, logits=asked.logits)
+    name, values = interactions(reader, tokens, method)
+    return PairMatrix(
+        tokens.words, tokens.ids, values, asked.space, tokens.unknown_at, name, reader.runs
+    )
+
+
+def _pairs(net: Network, tokens: Tokens, values: np.ndarray, asked: Asked) -> NetworkPairs:
     return NetworkPairs(
         tokens.words,
         tokens.ids,
@@ -214,7 +240,7 @@ def pairs_on(net: Network, tokens: Tokens, *, asked: Asked) -> PairMatrix:
         asked.space,
         tokens.unknown_at,
         "interdependence",
-        float(count),
+        float(len(tokens)),
         net=net,
         asked=asked,
     )

@@ -74,12 +74,8 @@ def through_layer(
     *,
     terms: Terms,
     state: tuple[Tensor, Tensor] | None = None,
-    projection: Float[Tensor, "P H"] | None = None,
 ) -> Float[Tensor, "2 *M B N _"]:
-    """Both parts of one layer's hidden state after every step, from both parts of its input.
-
-    A projection makes the hidden state narrower; it is linear, and acts on each part.
-    """
+    """Both parts of one layer's hidden state after every step, from both parts of its input."""
     projected = (both.flatten(-3, -2) @ layer.from_input.mT).unflatten(-2, both.shape[-3:-1])
     recurrent, bias = layer.from_hidden.mT.contiguous(), layer.bias.unsqueeze(-2)
     hidden = both.new_zeros(*both.shape[:-2], recurrent.shape[-2])
@@ -89,14 +85,12 @@ def through_layer(
     found = []
     for now, where in zip(projected.unbind(-2), here.unbind(-2), strict=True):
         gates = now + hidden @ recurrent
-        cell, hidden = _step(gates, bias, Split.without_bias(*cell), terms=terms, here=where)
-        if projection is not None:
-            hidden = hidden @ projection.T
+        cell, hidden = lstm_step(gates, bias, Split.without_bias(*cell), terms=terms, here=where)
         found.append(hidden)
     return torch.stack(found, dim=-2)
 
 
-def _step(
+def lstm_step(
     gates: Float[Tensor, "2 *M B four_H"],
     bias: Float[Tensor, "*M 1 four_H"],
     cell: Split,

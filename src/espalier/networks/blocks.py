@@ -137,17 +137,17 @@ Body = Transformer | Recurrent
 HeadPart = Linear | Norm | Activation
 
 
-def cast(value: T, dtype: torch.dtype) -> T:
-    """The same with all its tensors in another type."""
+def cast(value: T, to: torch.device | torch.dtype) -> T:
+    """The same with all its tensors on another device or in another type."""
     found: Any = value
     if isinstance(value, Tensor):
-        found = value.to(dtype)
+        found = value.to(to)
     elif isinstance(value, LSTMLayer):
-        found = LSTMLayer(*(cast(one, dtype) for one in value))
+        found = LSTMLayer(*(cast(one, to) for one in value))
     elif isinstance(value, tuple):
-        found = tuple(cast(one, dtype) for one in value)
+        found = tuple(cast(one, to) for one in value)
     elif is_dataclass(value) and not isinstance(value, type):
-        own = {field.name: cast(getattr(value, field.name), dtype) for field in fields(value)}
+        own = {field.name: cast(getattr(value, field.name), to) for field in fields(value)}
         found = replace(value, **own)
     same: T = found
     return same

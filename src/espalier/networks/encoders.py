@@ -65,7 +65,7 @@ def read_trained(model: Trained) -> Network:
         raise ModelError("it has a decoder that attends to an encoder, which is not taken apart")
     if len(weights["embedding"]) != 1:
         raise ModelError(f"{len(weights['embedding'])} models are stacked; give one: models[0]")
-    own = {name: tensor[0].float().cpu() for name, tensor in weights.items()}
+    own = {name: tensor[0].float() for name, tensor in weights.items()}
 
     def matrix(name: str, layer: int) -> Linear:
         return Linear(own[f"encoder.{name}"][layer].T.contiguous())
@@ -78,7 +78,8 @@ def read_trained(model: Trained) -> Network:
         table = own["encoder.relative"][None]
 
         def bias(size: int) -> Tensor:
-            return encoder_bias(torch.ones(1, 1, size, dtype=torch.bool), table)[0, 0]
+            every = torch.ones(1, 1, size, dtype=torch.bool, device=table.device)
+            return encoder_bias(every, table)[0, 0]
 
     for number in range(shape.layers):
         mine = number % shape.own_layers
@@ -93,7 +94,7 @@ def read_trained(model: Trained) -> Network:
         )
 
     def embed(tokens: Tensor) -> Tensor:
-        found = own["embedding"][tokens.cpu()]
+        found = own["embedding"][tokens]
         return found + own["position"][: tokens.shape[1]] if "position" in own else found
 
     final = Norm(own["encoder.final_scale"], None, 1e-6, centred=False)
@@ -147,7 +148,7 @@ def _relative(head: Any) -> Any:
         return None
 
     def bias(size: int) -> Tensor:
-        places = torch.arange(size)
+        places = torch.arange(size, device=head.sink.device)
         found: Tensor = head._bias_at(places[None, :] - places[:, None]).detach()
         return found[None]
 

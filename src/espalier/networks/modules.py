@@ -111,15 +111,15 @@ class Around:
         if not tables:
             raise ModelError("it has no nn.Embedding, so it takes no tokens")
         self.vocabulary_size = tables[0].num_embeddings
+        self._device = tables[0].weight.device
 
     def embed(self, tokens: Tensor) -> Tensor:
         """The vectors that enter the first body."""
-        device = next(self._module.parameters()).device
-        return capture(self._module, self.bodies[0][1], tokens.to(device))
+        return capture(self._module, self.bodies[0][1], tokens)
 
     def is_causal(self) -> bool:
         """Whether changing the last token changes nothing before it."""
-        tokens = torch.zeros(1, 4, dtype=torch.long)
+        tokens = torch.zeros(1, 4, dtype=torch.long, device=self._device)
         other = tokens.clone()
         other[0, 3] = 1
         with torch.no_grad():
@@ -147,7 +147,7 @@ class Around:
             if id(one) not in inside - {id(body) for _, body in self.bodies}
             and (isinstance(one, BODIES) or not list(one.children()))
         ]
-        tokens = torch.zeros(2, 3, dtype=torch.long)
+        tokens = torch.zeros(2, 3, dtype=torch.long, device=self._device)
         try:
             call_in_evaluation(self._module, tokens)
         finally:

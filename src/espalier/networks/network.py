@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -54,9 +56,7 @@ class Network(Described):
     @property
     def outputs(self) -> int:
         """How many logits there are."""
-        last = self.head[-1]
-        assert isinstance(last, Linear)
-        return len(last.weight)
+        return len(self._decoder.weight)
 
     @property
     def width(self) -> int:
@@ -76,17 +76,46 @@ class Network(Described):
     @torch.no_grad()
     def inputs(self, tokens: Tokens) -> Float[Tensor, "N D"]:
         """The vectors that enter the body."""
-        found: Tensor = self.embed(torch.tensor([tokens.ids]))[0].detach()
-        return found.to(self.dtype)
+        return self.inputs_of([tokens])[0]
+
+    @torch.no_grad()
+    def inputs_of(self, sentences: Sequence[Tokens]) -> Float[Tensor, "S N D"]:
+        """The vectors of several sentences of one length."""
+        ids = torch.tensor([one.ids for one in sentences], device=self.device)
+        return self.embed(ids).detach().to(self.dtype)
 
     @property
     def dtype(self) -> torch.dtype:
         """The type of the weights: float32 or float64."""
+        return self._decoder.weight.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are, and all that is computed of them."""
+        return self._decoder.weight.device
+
+    @property
+    def _decoder(self) -> Linear:
         last = self.head[-1]
         assert isinstance(last, Linear)
-        return last.weight.dtype
+        return last
 
     def double(self) -> Network:
-        """The same in double precision."""
+        """The same in double precision, made once."""
+        return self if self.dtype == torch.float64 else self._double
+
+    @cached_property
+    def _double(self) -> Network:
         wide = torch.float64
         return replace(self, body=cast(self.body, wide), head=cast(self.head, wide))
+
+    def to(self, device: torch.device | str) -> Network:
+        """The same on another device; vectors of tokens are still made where the module is."""
+        home, there, embed = self.device, torch.device(device), self.embed
+
+        def moved(tokens: Int[Tensor, "B N"]) -> Float[Tensor, "B N D"]:
+            return embed(tokens.to(home)).to(there)
+
+        lstm = None if self.lstm is None else deepcopy(self.lstm).to(there)
+        body, head = cast(self.body, there), cast(self.head, there)
+        return replace(self, embed=moved, body=body, head=head, lstm=lstm)

@@ -6,7 +6,7 @@ refused by name, and what its configuration changes shows in the logits that are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -40,12 +40,8 @@ def read_pretrained(module: nn.Module) -> Network | None:
     if found is None:
         return None
     size = module.get_input_embeddings().num_embeddings  # type: ignore[operator]
-    return Network(type(module).__name__, _embedding(module, first), *found, size)
-
-
-def _embedding(module: nn.Module, first: nn.Module) -> Callable[[Tensor], Tensor]:
-    device = next(module.parameters()).device
-    return lambda tokens: capture(module, first, tokens.to(device))
+    embed = partial(capture, module, first)
+    return Network(type(module).__name__, embed, *found, size)
 
 
 def _only(block: nn.Module, known: str) -> None:

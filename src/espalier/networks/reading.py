@@ -37,6 +37,7 @@ def network(
     embedding: Callable[[Tensor], Tensor] | None = None,
     decoder: nn.Linear | None = None,
     causal: bool | None = None,
+    device: torch.device | str | None = None,
 ) -> Network:
     """A network for `decompose` and `interdependence`, whoever made it.
 
@@ -44,7 +45,8 @@ def network(
     LLaMA-like or a BERT-like model of transformers, a Transformer trained here, or a compiled
     program's `fixed_depth(layers)`. A bare nn.LSTM, nn.GRU or nn.TransformerEncoder takes what is
     around it as `embedding` (tokens to vectors, positions included) and `decoder`; the latter two
-    also whether they are `causal`. `tokenizer` has encode and decode, or is a list of words.
+    also whether they are `causal`. `tokenizer` has encode and decode, or is a list of words. All
+    is computed on the module's device, or on `device`; the module stays where it is.
 
     >>> import espalier as es
     >>> lstm, words = torch.nn.LSTM(4, 4), ["the", "cat", "sat", "<unk>"]
@@ -54,11 +56,14 @@ def network(
     torch.Size([3, 4])
     """
     if isinstance(module, Network):
-        return module if tokenizer is None else replace(module, tokenizer=as_tokenizer(tokenizer))
-    if isinstance(module, LanguageModel) and tokenizer is None:
-        tokenizer = module.vocabulary
-    found = read_module(module, embedding=embedding, decoder=decoder, causal=causal)
-    return replace(found, tokenizer=as_tokenizer(tokenizer))
+        found = module
+    else:
+        found = read_module(module, embedding=embedding, decoder=decoder, causal=causal)
+        if isinstance(module, LanguageModel) and tokenizer is None:
+            tokenizer = module.vocabulary
+    if tokenizer is not None:
+        found = replace(found, tokenizer=as_tokenizer(tokenizer))
+    return found if device is None else found.to(device)
 
 
 def read_module(
@@ -100,7 +105,7 @@ def _language_model(module: nn.Module | dict[str, Tensor]) -> LanguageModel | No
         return module
     weights = module.values() if isinstance(module, dict) else module.parameters()
     try:
-        return load_language_model(module).to(next(iter(weights)).dtype)
+        return load_language_model(module).to(next(iter(weights)))
     except ModelError:
         return None
 
@@ -182,7 +187,7 @@ def _custom(module: nn.Module, causal: bool | None) -> Network:
 def _checked(net: Network, module: nn.Module) -> Network:
     """The network, if its logits on random tokens are the module's own."""
     generator = torch.Generator().manual_seed(0)
-    tokens = torch.randint(net.vocabulary_size, RANDOM, generator=generator)
+    tokens = torch.randint(net.vocabulary_size, RANDOM, generator=generator).to(net.device)
     inputs = net.embed(tokens)
     ours = logits(net, run(net, inputs.to(net.dtype))[-1])
     check_logits(module, ours, tokens)
