@@ -1,8 +1,8 @@
 """Every program of the zoo in every tool: equal outputs on 100 inputs, or not.
 
-python -m benchmarks.tools [--programs NAME ...] writes results/tools.json and the page
-docs/results/tools.md.
-A cell compares the outputs of all positions of all inputs with those of the compiled model.
+python -m benchmarks.tools [--programs NAME ...] [--anew] writes results/tools.json and the page
+docs/results/tools.md. What it has found is kept: stopped and started again, it goes on with the
+programs that are missing, as long as versions and settings are the same.
 """
 
 from __future__ import annotations
@@ -13,23 +13,18 @@ import json
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 import espalier as es
 from benchmarks.harness import RESULTS, machine
-from espalier.compiler import CompiledModel
-from espalier.nets import PlainTransformer
+from benchmarks.tool_cells import TOOLS, Case
+from espalier.files import write_text
 
 INPUTS, SIZE, SEED = 100, 4, 0
-# Deeper ones are cut here: all cells compare what is there after so many layers.
-MOST_LAYERS = {"scan": 12}
 # A machine of 32 cells has 6,691 units in each of its dense blocks.
 SETTINGS: dict[str, dict[str, Any]] = {
     "scan": {"outputs": 24},
@@ -48,140 +43,16 @@ PACKAGES = {
 }
 
 
-@dataclass
-class Case:
-    """A compiled program, its inputs, and what it answers after `layers` layers."""
-
-    model: CompiledModel
-    plain: PlainTransformer
-    batch: list[list[int]]
-    tokens: Tensor
-    layers: int
-    outputs: list[list[int]]
-
-
 def load(name: str) -> Case:
+    """The program, and as many layers as the longest of its inputs needs."""
     entry = es.zoo.load(name, **SETTINGS.get(name, {}))
     model = es.compile_program(entry.program)
     batch = [entry.encode(given) for given in entry.samples(INPUTS, size=SIZE, seed=SEED)]
     runs = model.run_many(batch, max_layers=entry.max_layers)
-    layers = min(max(run.layers for run in runs), MOST_LAYERS.get(name, 10**6))
-    plain = model.unroll(layers, max(map(len, batch))).eval()
-    outputs = [run.outputs for run in model.run_many(batch, max_layers=layers)]
-    return Case(model, plain, batch, plain.pad(batch), layers, outputs)
-
-
-def rows_equal(case: Case, logits: Tensor) -> int:
-    """How many inputs have equal outputs at all positions."""
-    found = logits.argmax(-1).tolist()
-    return sum(row[: len(own)] == own for row, own in zip(found, case.outputs, strict=True))
-
-
-def by_torch(case: Case, folder: Path) -> int:
-    return rows_equal(case, case.plain(case.tokens))
-
-
-def by_export(case: Case, folder: Path) -> int:
-    sizes = {0: torch.export.Dim("batch"), 1: torch.export.Dim.AUTO}
-    exported = torch.export.export(case.plain, (case.tokens,), dynamic_shapes=(sizes,))
-    return rows_equal(case, exported.module()(case.tokens))
-
-
-def by_onnx(case: Case, folder: Path) -> int:
-    return _runtime(case, es.to_onnx(case.plain, folder / "fixed.onnx"))
-
-
-def by_onnx_loop(case: Case, folder: Path) -> int | str:
-    if case.model.program.halt is None:
-        return "does not halt"
-    positions = case.tokens.shape[1]
-    path = es.to_onnx(case.model, folder / "loop.onnx", positions=positions)
-    whole = case.model.run_many(case.batch)
-    return _runtime(Case(**vars(case) | {"outputs": [run.outputs for run in whole]}), path)
-
-
-def _runtime(case: Case, path: Path) -> int:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(path)
-    (logits,) = session.run(None, {"tokens": case.tokens.numpy()})
-    return rows_equal(case, torch.tensor(logits))
-
-
-def by_transformers(case: Case, folder: Path) -> int:
-    from transformers import AutoModel
-
-    positions = case.tokens.shape[1]
-    es.to_transformers(case.model, folder / "hf", layers=case.layers, positions=positions)
-    loaded = AutoModel.from_pretrained(folder / "hf")
-    return rows_equal(case, loaded(input_ids=with_bos(case)).logits[:, 1:])
-
-
-def by_lens(case: Case, folder: Path) -> int:
-    bridge = es.to_transformer_lens(case.plain)
-    logits, _ = bridge.run_with_cache(with_bos(case), names_filter="blocks.0.hook_resid_pre")
-    return rows_equal(case, logits[:, 1:])
-
-
-def by_nnsight(case: Case, folder: Path) -> int:
-    import nnsight
-
-    model = nnsight.NNsight(case.plain)
-    with model.trace(case.tokens):
-        logits = model.output.save()
-    return rows_equal(case, logits)
-
-
-def by_pyvene(case: Case, folder: Path) -> int:
-    """A sub-layer's output, exchanged for the same of the same input."""
-    import pyvene
-
-    swap = pyvene.VanillaIntervention(embed_dim=case.plain.config.d_model)
-    model = pyvene.IntervenableModel(
-        {"component": "blocks[0].attn.output", "intervention": swap}, model=case.plain
-    )
-    places = [[list(range(case.tokens.shape[1] + 1))] * INPUTS]
-    given = {"tokens": case.tokens}
-    _, logits = model(given, [given], {"sources->base": (places, places)})
-    return rows_equal(case, logits)
-
-
-def by_captum(case: Case, folder: Path) -> int:
-    """Ablating a first token is what the compiled model says of the input with token 0 there."""
-    from captum.attr import FeatureAblation
-
-    def last(tokens: Tensor) -> Tensor:
-        ends = torch.tensor([len(row) - 1 for row in case.batch])
-        return case.plain(tokens)[torch.arange(len(tokens)), ends].amax(-1)
-
-    def expected(batch: list[list[int]]) -> Tensor:
-        tokens, lengths = case.plain.pad(batch), torch.tensor([len(row) for row in batch])
-        tokens = tokens.masked_fill(tokens == case.plain.config.pad_id, 0)
-        logits = case.model(tokens, lengths, max_layers=case.layers)
-        return logits[torch.arange(len(batch)), lengths - 1].amax(-1)
-
-    mask = torch.zeros_like(case.tokens)
-    mask[:, 1:] = 1
-    found = FeatureAblation(last).attribute(case.tokens, baselines=0, feature_mask=mask)[:, 0]
-    wanted = expected(case.batch) - expected([[0, *row[1:]] for row in case.batch])
-    return int(((found - wanted).abs() < 1e-6).sum())
-
-
-TOOLS: dict[str, Callable[[Case, Path], int | str]] = {
-    "plain module": by_torch,
-    "torch.export": by_export,
-    "ONNX": by_onnx,
-    "ONNX loop": by_onnx_loop,
-    "transformers": by_transformers,
-    "TransformerLens": by_lens,
-    "nnsight": by_nnsight,
-    "pyvene": by_pyvene,
-    "captum": by_captum,
-}
-
-
-def with_bos(case: Case) -> Tensor:
-    return torch.nn.functional.pad(case.tokens, (1, 0), value=case.plain.config.bos_id)
+    depths = [run.layers for run in runs]
+    plain = model.unroll(max(depths), max(map(len, batch))).eval()
+    outputs = [run.outputs for run in runs]
+    return Case(model, plain, batch, plain.pad(batch), max(depths), min(depths), outputs)
 
 
 def measure(name: str) -> dict[str, Any]:
@@ -189,6 +60,7 @@ def measure(name: str) -> dict[str, Any]:
     config = case.plain.config
     row: dict[str, Any] = {
         "program": name,
+        "settings": SETTINGS.get(name, {}),
         "layers": case.layers,
         "blocks": len(config.plan),
         "width": config.d_model,
@@ -197,6 +69,7 @@ def measure(name: str) -> dict[str, Any]:
     }
     for tool, work in TOOLS.items():
         began = time.process_time()
+        torch.manual_seed(SEED)
         with tempfile.TemporaryDirectory() as folder, torch.no_grad():
             try:
                 row[tool] = work(case, Path(folder))
@@ -206,19 +79,53 @@ def measure(name: str) -> dict[str, Any]:
                 row[tool] = f"{type(error).__name__}: {str(error)[:80]}"
         print(f"{name}, {tool}: {row[tool]} ({time.process_time() - began:.1f} s)", flush=True)
         gc.collect()
-    return row
+    return row | {"exchanges that change an output": case.changed}
 
 
-def write(rows: list[dict[str, Any]]) -> None:
-    versions = {name: version(package) for name, package in PACKAGES.items()}
-    found = {"machine": machine(), "versions": versions, "inputs": INPUTS, "rows": rows}
+def conditions() -> dict[str, Any]:
+    """What must be the same for a row to be kept."""
+    versions = {}
+    for name, package in PACKAGES.items():
+        try:
+            versions[name] = version(package)
+        except PackageNotFoundError:
+            versions[name] = "not installed"
+    return {
+        "machine": machine(),
+        "versions": versions,
+        "inputs": INPUTS,
+        "size": SIZE,
+        "seed": SEED,
+        "tools": list(TOOLS),
+    }
+
+
+def kept(now: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The rows of an earlier run under the same conditions."""
+    path = RESULTS / "tools.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    if {name: value for name, value in found.items() if name != "rows"} != now:
+        return {}
+    rows = {row["program"]: row for row in found["rows"]}
+    return {n: row for n, row in rows.items() if row["settings"] == SETTINGS.get(n, {})}
+
+
+def write(now: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "tools.json").write_text(json.dumps(found, indent=1))
-    head = ["program", "layers", "blocks", "width", "units", *TOOLS]
+    write_text(RESULTS / "tools.json", json.dumps(now | {"rows": rows}, indent=1))
+    head = ["program", "layers", "blocks", "width", "units", "longest", *TOOLS]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     lines += ["| " + " | ".join(str(row[name]) for name in head) + " |" for row in rows]
-    shown = ", ".join(f"{name} {number}" for name, number in versions.items())
-    PAGE.write_text(_TEXT.format(inputs=INPUTS, size=SIZE, versions=shown, table="\n".join(lines)))
+    shown = ", ".join(f"{name} {number}" for name, number in now["versions"].items())
+    changed = sum(row["exchanges that change an output"] for row in rows)
+    text = _TEXT.format(
+        inputs=INPUTS,
+        size=SIZE,
+        versions=shown,
+        changed=f"{changed:,} of {INPUTS * len(rows):,}",
+        table="\n".join(lines),
+    )
+    write_text(PAGE, text)
 
 
 _TEXT = """# Programs in other tools
@@ -230,13 +137,22 @@ python -m benchmarks.tools
 For each program of the zoo {inputs} random inputs (of size up to {size}, seed 0) are run by the
 compiled model and by each tool on what [espalier exports to it](../tools.md). A cell says for how
 many inputs the outputs of all positions are equal. All tools run as many layers as the longest of
-the inputs needs, but SCAN 12, where outputs are compared as they are then; the loop runs until all
-have halted. SCAN has room for 24 actions, SUBLEQ 8 cells of -8 to 7. For pyvene a sub-layer's
-output is exchanged for the same input's; for captum the effect of ablating the first token is
-compared with the compiled model's on the two inputs. Width and units are those of the textbook
-form, whose blocks are all alike. circuitsvis computes nothing; its test draws a pattern.
+the inputs needs; the ONNX loop runs until all have halted.
 
-{versions}; two x86-64 cores.
+- **pyvene**: what all heads of the second layer (the first, where some input needs no more) carry
+  is exchanged, at all positions, for what they carry in another input of the same length; the
+  outputs are those of the interpreter under the same change, a `Copy` of each head's output. Of
+  these exchanges {changed} change an output.
+- **captum**: outputs of all positions, weighed at random and added up. Ablating either half of an
+  input (its tokens become those of another) has the effect that it has in the compiled model, and
+  sampled Shapley values of the halves add up to the whole difference between the two inputs.
+- circuitsvis computes nothing; its test draws a pattern.
+
+SCAN has room for 24 actions (the zoo's has 48), SUBLEQ 8 cells of -8 to 7 (32 of -32 to 31); all
+others are as the zoo has them. Width and units are those of the textbook form, whose blocks are
+all alike.
+
+{versions}; two x86-64 cores, one thread.
 
 {table}
 
@@ -247,12 +163,15 @@ Relative heads are one-hot positions and halting is a head, so no tool has to kn
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", nargs="*", default=list(es.zoo.names()))
-    chosen = parser.parse_args().programs
+    parser.add_argument("--anew", action="store_true", help="forget what an earlier run found")
+    given = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = []
-    for name in chosen:
-        rows.append(measure(name))
-        write(rows)
+    now = conditions()
+    rows = {} if given.anew else kept(now)
+    for name in given.programs:
+        if name not in rows:
+            rows[name] = measure(name)
+        write(now, [rows[known] for known in es.zoo.names() if known in rows])
 
 
 if __name__ == "__main__":

@@ -57,6 +57,17 @@ def test_onnx_halts_in_a_loop(case, tmp_path) -> None:
     assert_outputs(torch.tensor(logits), model, batch, None)
 
 
+def test_a_realistic_model_halts_in_a_loop(tmp_path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    entry = es.zoo.load("parity-sequential-relative")
+    model = es.compile_program(entry.program, realism=es.Realism(rotation=1, distractors=1))
+    batch = [entry.encode(given) for given in entry.samples(100, size=4)]
+    session = runtime.InferenceSession(es.to_onnx(model, tmp_path / "loop.onnx", positions=8))
+    (logits,) = session.run(None, {"tokens": model.unroll(1, 8).pad(batch).numpy()})
+    assert_outputs(torch.tensor(logits), model, batch, None)
+
+
 def test_transformers(case, tmp_path) -> None:
     transformers = pytest.importorskip("transformers")
     entry, model, batch, plain, layers = case

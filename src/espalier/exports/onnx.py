@@ -55,13 +55,21 @@ def to_onnx(
     if layers is None and isinstance(model, CompiledModel):
         if model.weights.halt is None:
             raise CompileError("the program does not halt by itself; give layers, as in layers=12")
-        plain, halt = model.unroll(2, positions), model.weights.halt.dimension
+        plain, halt = model.unroll(2, positions), _halted(model)
     else:
         plain = plain_of(model, layers, positions)
     made = _Writer(onnx, plain).model(halt)
     onnx.checker.check_model(made)
     onnx.save(made, place)
     return place
+
+
+def _halted(model: CompiledModel) -> np.ndarray:
+    """The direction of the stream that is above one half where a position has halted."""
+    halt = model.weights.halt
+    assert halt is not None
+    found: np.ndarray = np.eye(model.layout.stream_width)[halt.dimension]
+    return found if halt.direction is None else np.asarray(halt.direction.cpu())
 
 
 class _Writer:
@@ -74,7 +82,7 @@ class _Writer:
         self.weights: dict[str, Any] = {}
         self.count = 0
 
-    def model(self, halt: int | None) -> Any:
+    def model(self, halt: np.ndarray | None) -> Any:
         """The whole file; with `halt` the second half of the blocks is what is repeated."""
         helper, config, kind = self.onnx.helper, self.config, self.onnx.TensorProto
         x, ids = self.embed()
@@ -190,7 +198,7 @@ class _Writer:
             return y
         return self.op("Add", y, self.array(f"{name}.bias", bias.detach().cpu()))
 
-    def loop(self, x: str, places: range, ids: str, halt: int) -> str:
+    def loop(self, x: str, places: range, ids: str, halt: np.ndarray) -> str:
         """Blocks repeated until every position has halted; rows that have stay as they are."""
         helper, kind = self.onnx.helper, self.onnx.TensorProto
         void = self.op("GreaterOrEqual", ids, self.number([self.config.pad_id]))
@@ -215,9 +223,10 @@ class _Writer:
         most = self.array("most_layers", np.asarray(MOST_LAYERS, np.int64))
         return self.op("Loop", most, goes_on, x, body=body)
 
-    def running(self, x: str, void: str, halt: int) -> str:
+    def running(self, x: str, void: str, halt: np.ndarray) -> str:
         """Whether any position has not halted."""
-        flag = self.op("Gather", x, self.array("halt", np.asarray(halt, np.int64)), axis=2)
+        size = self.config.d_model - len(halt)
+        flag = self.op("MatMul", x, self.array("halt", np.pad(halt, (0, size)).astype(self.dtype)))
         half = self.array("half", np.asarray(0.5, self.dtype))
         done = self.op("Or", self.op("Greater", flag, half), void)
         least = self.op("ReduceMin", self.op("Cast", done, to=6), keepdims=0)

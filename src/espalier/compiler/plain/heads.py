@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from espalier.compiler.heads import default_sharpness
-from espalier.compiler.plain.places import Places
+from espalier.compiler.plain.places import FAR, Places
 from espalier.nets.compiled import HeadWeights, RelativeBias
 
 
@@ -24,14 +24,11 @@ class Attention:
     output: Tensor
 
 
-def attend(places: Places, *, first: bool) -> Attention:
-    """All heads of a layer; the first layer of a run does not ask whether it has halted."""
-    found = silence(places)
-    below = _far_below(places)
+def attend(places: Places) -> Attention:
+    """All heads of a layer."""
+    found, below = silence(places), far_below(places)
     for place, head in enumerate(places.weights.heads):
         _write_head(places, found, place, head, below)
-    if places.done is not None and not first:
-        _write_halting(places, found, len(places.weights.heads), below)
     return found
 
 
@@ -41,21 +38,23 @@ def silence(places: Places) -> Attention:
     sizes = [1]
     for head in heads:
         offsets = 0 if head.relative_bias is None else places.positions
-        sizes += [head.query.shape[0] + 1 + offsets, head.value.shape[0]]
-    shape = max(1, len(heads) + (places.done is not None)), max(sizes)
+        sizes += [head.query.shape[0] + 1 + offsets + (not places.exact), head.value.shape[0]]
+    shape = max(1, len(places.head_names)), max(sizes)
     zeros, dtype = torch.zeros, places.dtype
     query, key, value, output = (zeros(*shape, places.width, dtype=dtype) for _ in range(4))
     query_bias, key_bias = (zeros(shape, dtype=dtype) for _ in range(2))
     return Attention(query, query_bias, key, key_bias, value, output)
 
 
-def _far_below(places: Places) -> float:
+def far_below(places: Places) -> float:
     """A power of two, and its weight is 0 beside any logit of the model."""
     largest = 0.0
     for head in places.weights.heads:
-        logit = places.spread(head.query, range(places.layout.width)).abs().amax(0)
-        answer = places.spread(head.key, range(places.layout.width)).abs().amax(0)
-        largest = max(largest, float(logit.max() * answer.max()), abs(head.sink))
+        query, key = (places.spread(one, places.own).abs() for one in (head.query, head.key))
+        logit = float(query.max() * key.max())
+        if not places.exact:
+            logit = FAR * float((query.norm(dim=1) * key.norm(dim=1)).sum())
+        largest = max(largest, logit, abs(head.sink))
     enough = 2 * default_sharpness(places.dtype)
     while enough < 4 * largest:
         enough *= 2
@@ -65,24 +64,30 @@ def _far_below(places: Places) -> float:
 def _write_head(
     places: Places, found: Attention, place: int, head: HeadWeights, below: float
 ) -> None:
-    own, matches = range(places.layout.width), head.query.shape[0]
+    own, matches = places.own, head.query.shape[0]
     found.query[place, :matches] = places.spread(head.query, own)
     found.key[place, :matches] = places.spread(head.key, own)
     found.query_bias[place, matches] = 1
     found.key[place, matches, places.bos] = head.sink
     found.key[place, matches, places.pad] = -below
+    after = matches + 1
     if head.relative_bias is not None:
-        after = matches + 1
         allowed = _offsets(head.relative_bias, places.positions, below)
         dimensions = slice(places.position.start, places.position.stop)
         found.query[place, after : after + places.positions, dimensions] = allowed.T
         found.key[place, after : after + places.positions, dimensions] = torch.eye(
             places.positions, dtype=places.dtype
         )
+        after += places.positions
+    if not places.exact:
+        # Beginning, padding and what has halted look at the beginning, and carry exactly nothing.
+        silent = [d for d in (places.bos, places.pad, places.done) if d is not None]
+        found.query[place, after, silent] = 4 * below
+        found.key[place, after, places.bos] = 1
     carried = head.value.shape[0]
     found.value[place, :carried] = places.spread(head.value, own)
     output = head.output.dense().to(places.dtype)
-    found.output[place, :carried, : places.layout.width] = output.T
+    found.output[place, :carried, : places.bos] = output.T
 
 
 def _offsets(bias: RelativeBias, positions: int, below: float) -> Tensor:
@@ -92,17 +97,3 @@ def _offsets(bias: RelativeBias, positions: int, below: float) -> Tensor:
     inside = (place >= 0) & (place < len(bias.table))
     table = torch.where(bias.table.isfinite(), bias.table, -below)
     return torch.where(inside, table[place.clamp(0, len(table) - 1)], -below)
-
-
-def _write_halting(places: Places, found: Attention, place: int, below: float) -> None:
-    """Any position that has not halted wins over the beginning, which carries the 1 of `done`."""
-    halt, match = places.weights.halt, default_sharpness(places.dtype)
-    assert halt is not None
-    assert places.done is not None
-    found.query_bias[place, 0] = 1
-    found.key_bias[place, 0] = match
-    found.key[place, 0, halt.dimension] = -match
-    found.key[place, 0, places.bos] = -match / 2
-    found.key[place, 0, places.pad] = -match - below
-    found.value[place, 0, places.bos] = 1
-    found.output[place, 0, places.done] = 1

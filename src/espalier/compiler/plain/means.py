@@ -35,14 +35,20 @@ def with_softmax_means(layout: Layout, weights: Weights, positions: int) -> tupl
     return wide, weights_of(wide, sharpness, torch.float64)
 
 
+def too_long(program: Program, name: str, size: int) -> CompileError:
+    """What to say of a mean that takes so many floats."""
+    held = program.held[program.heads[name].value]
+    return CompileError(
+        f"head {name!r} averages numbers from {min(held):g} to {max(held):g} that only a sum "
+        f"of {size} floats holds, and softmax cannot divide such sums exactly; rescale "
+        f"or round them"
+    )
+
+
 def _format(program: Program, name: str, value: Format, positions: int) -> Format:
     held, factor = program.held[program.heads[name].value], value.parts.factor
     if value.size > 1:
-        raise CompileError(
-            f"head {name!r} averages numbers from {min(held):g} to {max(held):g} that only a sum "
-            f"of {value.size} floats holds, and softmax cannot divide such sums exactly; rescale "
-            f"or round them"
-        )
+        raise too_long(program, name, value.size)
     largest = max(abs(meant(number)) for number in held) / factor
     error, edges = (positions + 8) * largest / Fraction(2) ** 52, []
     for low, high in mean_edges(program, name, factor, positions):

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from espalier.compiler.plain.places import Places, copies
+from espalier.compiler.plain.places import FAR, Places, copies
+
+# How steeply halting is decided around one half, where amounts are not 0 or 1.
+STEEP = 2.0**10
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,13 @@ class Units:
 def steps(places: Places, *, first: bool) -> list[tuple[str, Units]]:
     """The MLPs of one layer, and what each is for; `first` for the first layer of a run."""
     found, expansion = [], places.weights.feedforward.expansion
+    if places.done is not None and not places.exact:
+        found.append(("halting", _decide(places, first=first)))
     if expansion is not None:
         read: range | list[int] = copies(places.layout, expansion) or []
         cleared: range = range(0)
         if places.inner:
-            reads = places.spread(expansion.inner, range(places.layout.width))
+            reads = places.spread(expansion.inner, places.own)
             found.append(("thresholds", _clip(reads, expansion.inner_bias, places.inner)))
             read = cleared = places.inner
         if expansion.middle is not None:
@@ -50,20 +55,36 @@ def steps(places: Places, *, first: bool) -> list[tuple[str, Units]]:
     return [*found, ("rules", _rules(places, first=first))]
 
 
+def _decide(places: Places, *, first: bool) -> Units:
+    """`done` as 0 or 1, whatever amount between it was found by; never in the first layer."""
+    assert places.done is not None
+    place = range(0) if first else range(places.done, places.done + 1)
+    found = _clear(places, place)
+    if first:
+        return found
+    reads = places.halted[None] if places.weights.causal else found.first
+    made = _clip(STEEP * reads, torch.tensor([0.5 - STEEP / 2]), place)
+    return made if places.weights.causal else made + found
+
+
 def _rules(places: Places, *, first: bool) -> Units:
-    mlp, own = places.weights.feedforward, range(places.layout.width)
-    reads = places.spread(mlp.w1, own, places.features)
+    mlp = places.weights.feedforward
+    reads = places.spread(mlp.w1, places.own, places.features)
     bias = mlp.b1.to(places.dtype)
     writes = torch.zeros(len(reads), places.width, dtype=places.dtype)
-    writes[:, : places.layout.width] = mlp.w2.dense().T.to(places.dtype)
+    writes[:, : places.bos] = mlp.w2.dense().T.to(places.dtype)
     off = [places.bos, places.pad]
     if places.done is not None:
         off.append(places.done)
     elif places.weights.halt is not None and not first:
         off.append(places.weights.halt.dimension)
     strongest = float((reads.clamp(min=0).sum(1) + bias).max()) if len(bias) else 0.0
-    gate = 2.0 ** math.ceil(math.log2(max(strongest, 1.0) + 1))
     gated = torch.tensor(_is_gated(places), dtype=torch.bool)
+    if not places.exact:
+        # Amounts are not known to be 0 or 1, and resets not to leave what was there before.
+        strongest = FAR * float(reads.abs().sum() + bias.abs().sum())
+        gated = torch.ones_like(gated)
+    gate = 2.0 ** math.ceil(math.log2(max(strongest, 1.0) + 1))
     for dimension in off:
         # A rule may read the halt dimension itself.
         reads[gated, dimension] -= gate

@@ -11,6 +11,9 @@ from espalier.compiler.layout import Layout
 from espalier.language import Numerical
 from espalier.nets.compiled import ExpansionWeights, Sparse, Weights
 
+# No number of a stream exceeds it.
+FAR = 2.0**10
+
 
 @dataclass(frozen=True)
 class Places:
@@ -18,11 +21,11 @@ class Places:
 
     layout: Layout
     weights: Weights
-    exact: bool  # the weights are as compiled, so that no rule's unit exceeds 1
+    exact: bool  # clean and as compiled: units and halting are 0 or 1, and resets leave nothing
     positions: int
     bos: int
     pad: int
-    done: int | None  # 1 once the whole sequence has halted
+    done: int | None  # 1 once the whole sequence has halted; where resting is not exact, too
     position: range  # one-hot, where a head has relative positions
     inner: range
     middle: range
@@ -31,16 +34,38 @@ class Places:
     @staticmethod
     def of(layout: Layout, weights: Weights, positions: int, *, exact: bool) -> Places:
         """The places in order."""
-        start = layout.width + 2
-        done = start if weights.halt is not None and not weights.causal else None
+        width = layout.stream_width
+        start = width + 2
+        done = start if weights.halt is not None and not (weights.causal and exact) else None
         start += done is not None
         is_relative = any(head.relative_bias is not None for head in weights.heads)
         ranges = []
         for size in (positions * is_relative, *_sizes(layout, weights.feedforward.expansion)):
             ranges.append(range(start, start + size))
             start += size
-        width = layout.width
         return Places(layout, weights, exact, positions, width, width + 1, done, *ranges)
+
+    @property
+    def own(self) -> range:
+        """The dimensions of the compiled model's stream."""
+        return range(self.bos)
+
+    @property
+    def head_names(self) -> tuple[str, ...]:
+        """The compiled model's heads, and one that asks whether all positions have halted."""
+        is_asked = self.done is not None and not self.weights.causal
+        return *self.layout.head_names, *(("done",) if is_asked else ())
+
+    @property
+    def halted(self) -> Tensor:
+        """The direction that is above one half where a position of the stream has halted."""
+        halt, found = self.weights.halt, torch.zeros(self.width, dtype=self.dtype)
+        assert halt is not None
+        if halt.direction is None:
+            found[halt.dimension] = 1
+        else:
+            found[: self.bos] = halt.direction.to(self.dtype)
+        return found
 
     @property
     def width(self) -> int:
@@ -59,8 +84,12 @@ class Places:
         """What each dimension means."""
         layout = self.layout
         done = [] if self.done is None else ["done"]
+        own = layout.labels
+        if layout.basis is not None:
+            own = own if layout.basis.is_plain else []
+            own = own + [f"dimension {place}" for place in range(len(own), self.bos)]
         return [
-            *layout.labels,
+            *own,
             *("bos", "pad", *done),
             *(f"position = {place}" for place in range(len(self.position))),
             *(f"threshold {place}" for place in range(len(self.inner))),

@@ -6,7 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from espalier.compiler.layout import Layout
-from espalier.compiler.plain.heads import Attention, attend, silence
+from espalier.compiler.plain.checks import check_means
+from espalier.compiler.plain.halting import attentions
+from espalier.compiler.plain.heads import Attention, silence
 from espalier.compiler.plain.means import with_softmax_means
 from espalier.compiler.plain.mlps import Units, steps
 from espalier.compiler.plain.places import Places
@@ -24,21 +26,13 @@ def unroll(
     layout: Layout, weights: Weights, *, layers: int, positions: int | None, exact: bool
 ) -> PlainTransformer:
     """A Transformer equal to `layers` layers of the compiled one on up to `positions` tokens."""
-    if layout.realism is not None:
-        raise CompileError(
-            f"this model was compiled with realism ({layout.realism}), and only a clean one is "
-            "unrolled; compile the program without it"
-        )
-    positions = _check(layout, weights, layers, positions)
-    if layout.flags:
-        if not exact:
-            raise CompileError(
-                f"the weights were edited, and head {next(iter(layout.flags))!r} averages numbers, "
-                "whose thresholds a textbook softmax needs anew; unroll the program as compiled "
-                "and edit that"
-            )
+    is_anew = bool(layout.flags) and exact and layout.realism is None
+    positions = _check(layout, None if is_anew else weights, layers, positions)
+    if is_anew:
         layout, weights = with_softmax_means(layout, weights, positions)
-    places = Places.of(layout, weights, positions, exact=exact)
+    elif layout.flags:
+        check_means(layout, weights, positions, edited=not exact)
+    places = Places.of(layout, weights, positions, exact=exact and layout.realism is None)
     kinds: list[_Kind] = []
     plan, names = [], []
     layer = [_layer(places, kinds, first=first) for first in (True, False)]
@@ -49,7 +43,7 @@ def unroll(
     return _assemble(places, kinds, plan, names)
 
 
-def _check(layout: Layout, weights: Weights, layers: int, positions: int | None) -> int:
+def _check(layout: Layout, weights: Weights | None, layers: int, positions: int | None) -> int:
     most = layout.program.position_range
     positions = (most or POSITIONS) if positions is None else positions
     for name, value, least in (("layers", layers, 0), ("positions", positions, 1)):
@@ -57,7 +51,7 @@ def _check(layout: Layout, weights: Weights, layers: int, positions: int | None)
             raise CompileError(f"{name} is {value!r}; a whole number from {least} on is expected")
     if most is not None and positions > most:
         raise CompileError(f"positions is {positions}, and position_range of the program {most}")
-    if weights.longest is not None and positions > weights.longest and not layout.flags:
+    if weights is not None and weights.longest is not None and positions > weights.longest:
         raise CompileError(
             f"positions is {positions}; this model takes {weights.longest} at most: {weights.why}"
         )
@@ -66,15 +60,14 @@ def _check(layout: Layout, weights: Weights, layers: int, positions: int | None)
 
 def _layer(places: Places, kinds: list[_Kind], *, first: bool) -> list[tuple[int, str]]:
     """The numbers of a layer's blocks among `kinds`, which gets those that are new."""
-    found = []
+    found, given = [], attentions(places, first=first)
     for place, (name, units) in enumerate(steps(places, first=first)):
-        attention = silence(places) if place else attend(places, first=first)
-        kind = attention, units
+        kind = (given[place] if place < len(given) else silence(places)), units
         same = [n for n, known in enumerate(kinds) if _tensors_equal(known, kind)]
         if not same:
             kinds.append(kind)
         number = same[0] if same else len(kinds) - 1
-        found.append((number, name if place else f"heads, {name}"))
+        found.append((number, f"heads, {name}" if place == len(given) - 1 else name))
     return found
 
 
@@ -93,7 +86,6 @@ def _assemble(
     program, weights = places.layout.program, places.weights
     heads, size, width = kinds[0][0].query.shape
     tokens = program.vocabulary or tuple(map(str, range(program.input_range)))
-    done = () if places.done is None else ("done",)
     config = PlainConfig(
         d_model=width,
         n_heads=heads,
@@ -105,7 +97,7 @@ def _assemble(
         plan=tuple(plan),
         causal=weights.causal,
         residual_labels=tuple(places.labels),
-        head_labels=(*program.heads, *done) or ("none",),
+        head_labels=places.head_names or ("none",),
         token_labels=(*tokens, "<pad>", "<bos>"),
         output_labels=tuple(f"{program.output_name} = {v}" for v in program.output.values),
         block_labels=tuple(names),
@@ -113,7 +105,7 @@ def _assemble(
     made = PlainTransformer(config).to(places.dtype)
     with torch.no_grad():
         _embed(places, made)
-        made.unembed.weight.copy_(places.spread(weights.unembedding, range(places.layout.width)))
+        made.unembed.weight.copy_(places.spread(weights.unembedding, places.own))
         for kind, place in {kind: place for place, kind in enumerate(plan)}.items():
             block = made.blocks[place]
             assert isinstance(block, PlainBlock)
@@ -122,7 +114,7 @@ def _assemble(
 
 
 def _embed(places: Places, made: PlainTransformer) -> None:
-    own, config, weights = places.layout.width, made.config, places.weights
+    own, config, weights = places.bos, made.config, places.weights
     table, position = made.embed.weight.zero_(), made.pos_embed.weight.zero_()
     table[: config.pad_id, :own] = weights.token_embedding.to(places.dtype)
     table[config.pad_id, places.pad] = table[config.bos_id, places.bos] = 1
