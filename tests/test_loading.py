@@ -15,6 +15,9 @@ from espalier.nets.lstm import LanguageModel, save_language_model
 from espalier.nets.transformer import TransformerShape
 from espalier.training import StepRecipe, TrainedRun
 
+NOTHING = {"status": "finished", "config": {}, "data": {}, "began": "", "seconds": 0}
+HOLIDAY = NOTHING | {"kind": "holiday"}
+
 
 @pytest.fixture(scope="module")
 def entry():
@@ -86,6 +89,6 @@ def test_what_is_none_of_these_is_refused_by_what_it_is(tmp_path):
     with pytest.raises(FileError, match=r"has no manifest\.json, so it is no run"):
         es.load(tmp_path)
     (tmp_path / "run").mkdir()
-    (tmp_path / "run/manifest.json").write_text(json.dumps({"kind": "holiday"}))
+    (tmp_path / "run/manifest.json").write_text(json.dumps(HOLIDAY))
     with pytest.raises(FileError, match="a run of kind 'holiday', which is not loaded; known: "):
         es.load(tmp_path / "run")

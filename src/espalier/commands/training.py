@@ -140,7 +140,8 @@ def runs(folder: Path = Path("runs"), /) -> None:
     for run in list_runs(folder):
         measures = "  ".join(f"{name} {value:.4g}" for name, value in run.measures.items())
         epochs = f"{run.epoch:g}/{run.epochs}"
-        table.add_row(run.name, run.kind, run.status, str(run.members), epochs, measures)
+        shown = run.trouble or measures
+        table.add_row(run.name, run.kind, run.status, str(run.members), epochs, shown)
     Console().print(table if table.row_count else f"no runs in {folder}")
 
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from espalier.runs import (
     choose_device,
     close_run,
     describe_run,
+    locked,
     open_run,
 )
 from espalier.zoo import Entry
@@ -65,13 +67,15 @@ def evaluate(
     engine = Interpreter() if engine is None else engine
     if isinstance(engine, Compiled) and engine.device != "cpu":
         choose_device(engine.device)
-    kept = _Kept(out, entry, program or entry.program, cases, engine)
-    try:
-        kept.answer(progress)
-    except KeyboardInterrupt as stopped:
-        raise Interrupted(kept.interrupted()) from stopped
-    finally:
-        kept.close()
+    folder = None if out is None else RunFolder.create(out)
+    with nullcontext() if folder is None else locked(folder.path):
+        kept = _Kept(folder, entry, program or entry.program, cases, engine)
+        try:
+            kept.answer(progress)
+        except KeyboardInterrupt as stopped:
+            raise Interrupted(kept.interrupted()) from stopped
+        finally:
+            kept.close()
     return kept.result()
 
 
@@ -80,21 +84,20 @@ class _Kept:
 
     def __init__(
         self,
-        out: str | os.PathLike[str] | None,
+        folder: RunFolder | None,
         entry: Entry,
         program: Program,
         cases: Sequence[Case],
         engine: Engine,
     ) -> None:
         self._entry, self._program, self._cases, self._engine = entry, program, cases, engine
-        self._folder: RunFolder | None = None
+        self._folder = folder
         self._rows: dict[int, Row] = {}
         self._peak, self._began, self._before = 0, time.monotonic(), 0.0
-        if out is not None:
-            self._folder = RunFolder.create(out)
-            self._manifest = _open(self._folder, entry, program, cases, engine)
+        if folder is not None:
+            self._manifest = _open(folder, entry, program, cases, engine)
             self._before = self._manifest["seconds"]
-            self._rows = {int(row["number"]): row for row in self._folder.rows("cases")}
+            self._rows = {int(row["number"]): row for row in folder.rows("cases")}
 
     def answer(self, progress: Progress | None) -> None:
         """Answer what is left, saving after each chunk."""

@@ -8,6 +8,7 @@ from espalier.runs.devices import Precision, Step, captured, choose_device, matm
 from espalier.runs.folder import MANIFEST, RESUME, RunFolder
 from espalier.runs.learner import Learner, Row, Snapshot
 from espalier.runs.listing import RunSummary, list_runs
+from espalier.runs.lock import LOCK, FolderHeld, locked
 from espalier.runs.loop import Interrupted, Plan, fit, interruptible
 from espalier.runs.manifest import (
     close_run,
@@ -30,11 +31,13 @@ from espalier.runs.schedule import (
 )
 
 __all__ = [
+    "LOCK",
     "MANIFEST",
     "RESUME",
     "AtEpochs",
     "AtSteps",
     "EveryEpoch",
+    "FolderHeld",
     "Interrupted",
     "Learner",
     "Lines",
@@ -62,6 +65,7 @@ __all__ = [
     "interruptible",
     "latest",
     "list_runs",
+    "locked",
     "matmul_precision",
     "on_cluster",
     "on_device",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from espalier.errors import FileError, ModelError
+from espalier.errors import FileError, ModelError, is_number
 from espalier.files import atomic_path, onto_disk, write_text
 from espalier.runs.learner import Row, Snapshot
 
@@ -56,15 +56,16 @@ class RunFolder:
         if not file.exists():
             return None
         try:
-            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
+            found = json.loads(file.read_bytes())
+        except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
             raise FileError(f"{file} is not JSON ({error}); is this folder a run?") from error
-        return found
+        except OSError as error:
+            raise FileError(f"cannot read {file}: {error.strerror}") from error
+        return _checked_manifest(file, found)
 
     def finished(self, *kinds: str) -> dict[str, Any]:
         """The manifest of a run that came to its end, of one of these kinds if any are named."""
-        found: Any = self.manifest()
-        found = found if isinstance(found, dict) else {}
+        found = self.manifest()
         wanted = f" of kind {' or '.join(map(repr, kinds))}" if kinds else ""
         if not found:
             why = "no run is there; train one with out= first"
@@ -73,7 +74,7 @@ class RunFolder:
         elif found.get("status") != "finished":
             why = f"the one there is {found.get('status')}; training with the same settings goes on"
         else:
-            return dict(found)
+            return found
         raise ModelError(f"{self.path} holds no finished run{wanted}: {why}")
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
@@ -176,31 +177,53 @@ class RunFolder:
         try:
             with safe_open(file, "pt") as opened:
                 return int((opened.metadata() or {}).get("step", 0))
-        except (OSError, SafetensorError):
+        except (OSError, SafetensorError, ValueError):
             return None
 
     def _load(self, name: str, remedy: str) -> Snapshot:
-        from safetensors import SafetensorError, safe_open
+        from espalier.nets import CHECKSUMS, check_checksums, read_safetensors
 
         try:
-            with safe_open(self.path / name, "pt") as opened:
-                tensors = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118
-                return Snapshot(tensors, opened.metadata() or {})
-        except SafetensorError as error:
+            tensors, metadata = read_safetensors(self.path / name)
+            check_checksums(tensors, metadata)
+        except ModelError as error:
             raise FileError(f"{self.path / name} is damaged ({error}); {remedy}") from error
+        except FileError as error:
+            raise FileError(f"{error}; {remedy}") from error
+        return Snapshot(tensors, {key: v for key, v in metadata.items() if key != CHECKSUMS})
 
     def _save(self, name: str, snapshot: Snapshot) -> Path:
-        from safetensors.torch import save_file
+        from espalier.nets import write_safetensors
 
-        tensors = {key: tensor.contiguous() for key, tensor in snapshot.tensors.items()}
-        with atomic_path(self.path / name) as temporary:
-            save_file(tensors, temporary, metadata=snapshot.metadata)
+        write_safetensors(self.path / name, snapshot.tensors, snapshot.metadata)
         return self.path / name
+
+
+def _checked_manifest(file: Path, found: Any) -> dict[str, Any]:
+    """What was read, if it is a run's: edited by hand, it may be anything."""
+    wanted = {"kind": str, "status": str, "config": dict, "data": dict, "began": str}
+    if not isinstance(found, dict):
+        why = f"it holds a {type(found).__name__}"
+    elif missing := [name for name in (*wanted, "seconds") if name not in found]:
+        why = f"it says nothing of {missing[0]!r}"
+    elif wrong := [name for name, kind in wanted.items() if not isinstance(found[name], kind)]:
+        why = f"its {wrong[0]!r} is {str(found[wrong[0]])[:40]!r}"
+    elif not is_number(found["seconds"]):
+        why = f"its 'seconds' are {str(found['seconds'])[:40]!r}"
+    else:
+        return found
+    raise FileError(
+        f"{file} is not a run's; is this folder a run? give another folder, or put right what it "
+        f"says ({why})"
+    )
 
 
 def _whole_lines(file: Path) -> list[str]:
     """The lines of a file; the last is left out if a kill cut it short."""
-    text = file.read_text(encoding="utf-8")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{file} is damaged ({error}); remove it to go on without it") from error
     whole = text[: text.rfind("\n") + 1]
     return [line for line in whole.split("\n") if line]
 
@@ -221,8 +244,9 @@ def _read_parquet(file: Path) -> list[Row]:
 def _row(file: Path, number: int, line: str) -> Row:
     try:
         found: Row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise FileError(
-            f"{file}, line {number}, is not JSON ({error.msg}); remove the line to go on"
-        ) from error
+        why = "" if isinstance(found, dict) else f"a {type(found).__name__}, not a row"
+    except (ValueError, RecursionError) as error:
+        why = f"not JSON ({error})"
+    if why:
+        raise FileError(f"{file}, line {number}, is {why}; remove the line to go on")
     return found

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from espalier.errors import FileError
 from espalier.runs.folder import MANIFEST, RunFolder
+from espalier.runs.lock import locked
 from espalier.runs.progress import averages, latest
 
 
@@ -26,10 +28,13 @@ class RunSummary:
     epoch: float
     epochs: int
     measures: dict[str, float]
+    trouble: str = ""  # why it cannot be read
 
 
 def list_runs(folder: str | os.PathLike[str]) -> list[RunSummary]:
     """Every run at or below a folder, by name; lines of finished runs become Parquet.
+
+    One that cannot be read is listed as damaged, with the reason as its `trouble`.
 
     >>> import tempfile
     >>> list_runs(tempfile.mkdtemp())
@@ -43,14 +48,23 @@ def list_runs(folder: str | os.PathLike[str]) -> list[RunSummary]:
 
 
 def _summary(run: RunFolder, name: str) -> RunSummary:
+    try:
+        return _read(run, name)
+    except (FileError, KeyError, TypeError, ValueError) as error:
+        why = str(error) if isinstance(error, FileError) else f"its measures lack {error}"
+        return RunSummary(name, "?", "damaged", 0, 0.0, 0, {}, why)
+
+
+def _read(run: RunFolder, name: str) -> RunSummary:
     manifest = run.manifest() or {}
     if manifest.get("status") == "finished":
-        run.tidy()
+        with suppress(FileError), locked(run.path):  # not while it is worked on, nor read-only
+            run.tidy()
     last = latest(run.rows())
     return RunSummary(
         name=name,
-        kind=str(manifest.get("kind", "?")),
-        status=str(manifest.get("status", "?")),
+        kind=manifest["kind"],
+        status=manifest["status"],
         members=max(1, len(last)),
         epoch=float(last[0]["epoch"]) if last else 0.0,
         epochs=int(manifest.get("epochs", 0)),

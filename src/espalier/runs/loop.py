@@ -10,14 +10,19 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from espalier.runs.folder import RunFolder
+from espalier.errors import FileError
+from espalier.runs.folder import RESUME, RunFolder
 from espalier.runs.learner import Learner, Row, Snapshot
 from espalier.runs.progress import Moment, Progress
 from espalier.runs.schedule import EveryEpoch, Schedule, checkpoint_name, steps_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SAVING = 50  # times as long as a save took, the next one waits at least
 _heard: threading.Event | None = None  # of the main thread's run, or runs
@@ -94,15 +99,33 @@ def _resume(learner: Learner, folder: RunFolder | None) -> list[Row]:
         return []
     state = folder.load_resume()
     if state is not None:
+        _refuse_other_state(folder, learner.state(), state)
         learner.restore(state)
     reached = -1 if state is None else learner.step
     for table in folder.tables() | {"metrics"}:
-        folder.write_rows(_upto(folder.rows(table), reached), table)
+        rows = folder.rows(table)
+        if any(not isinstance(row.get("step"), int) for row in rows):
+            raise FileError(
+                f"{folder.path}: a row of {table!r} says no step; remove that table's file to go on"
+            )
+        folder.write_rows([row for row in rows if row["step"] <= reached], table)  # type: ignore[operator]
     return folder.rows()
 
 
-def _upto(rows: list[Row], step: int) -> list[Row]:
-    return [row for row in rows if int(row["step"]) <= step]
+def _refuse_other_state(
+    folder: RunFolder, own: Mapping[str, Tensor], found: Mapping[str, Tensor]
+) -> None:
+    """Raise if the state to go on from is that of another network, by the first tensor's name."""
+    for name in sorted({*own, *found}):
+        ours, theirs = (
+            f"{one[name].dtype} {tuple(one[name].shape)}" if name in one else "nothing"
+            for one in (own, found)
+        )
+        if ours != theirs:
+            raise FileError(
+                f"{folder.path / RESUME} is of another network: {name} is {theirs} there, "
+                f"{ours} here; remove it to begin anew, or give another folder"
+            )
 
 
 def _measure(learner: Learner, step: int) -> list[Row]:

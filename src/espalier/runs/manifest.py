@@ -9,7 +9,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ConfigError, FileError
-from espalier.runs.folder import MANIFEST, RunFolder
+from espalier.runs.folder import RunFolder
+from espalier.runs.lock import locked
 from espalier.version import __version__
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def describe_run(
 def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A block that does the work of a run; the manifest says how it ended and how long it took.
 
+    No other process works on the folder meanwhile.
+
     >>> import tempfile, torch
     >>> about = describe_run("example", {}, data={}, device=torch.device("cpu"))
     >>> with tempfile.TemporaryDirectory() as place:
@@ -62,25 +65,25 @@ def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, 
     ...     RunFolder.create(place).finished("example")["status"]
     'finished'
     """
-    manifest = open_run(folder, manifest)
-    began, status = time.monotonic(), "failed"
-    try:
-        yield manifest
-        status = "finished"
-    except KeyboardInterrupt:
-        status = "interrupted"
-        raise
-    finally:
-        close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
-        if status != "failed":
-            folder.tidy()
+    with locked(folder.path):
+        manifest = open_run(folder, manifest)
+        began, status = time.monotonic(), "failed"
+        try:
+            yield manifest
+            status = "finished"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            raise
+        finally:
+            close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
+            if status != "failed":
+                folder.tidy()
 
 
 def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     """Write the manifest, or go on with the one that is there if it asks for the same run."""
     old = folder.manifest()
     if old is not None:
-        _refuse_other_manifest(folder, old)
         refuse_other_config(folder, {"kind": old["kind"]}, {"kind": manifest["kind"]})
         refuse_other_config(folder, old["config"], manifest["config"])
         _refuse_other_data(folder, old, manifest)
@@ -108,14 +111,6 @@ def refuse_other_config(folder: RunFolder, old: Any, new: Any) -> None:
         shown = ", ".join(f"{n} {before.get(n)!r} -> {after.get(n)!r}" for n in names[:4])
         raise ConfigError(
             f"{folder.path} holds another run: {shown}; give another folder, or remove this one"
-        )
-
-
-def _refuse_other_manifest(folder: RunFolder, old: Any) -> None:
-    needed = {"kind", "config", "data", "began", "seconds"}
-    if not isinstance(old, dict) or not needed <= old.keys():
-        raise FileError(
-            f"{folder.path / MANIFEST} is not a run's; is this folder a run? give another folder"
         )
 
 

@@ -1,0 +1,116 @@
+"""One process at a time works on a run's folder; others are told who does.
+
+The lock is the system's (`flock`) on the file `.lock`, which says who holds it. When a process
+dies, however it does, the system lets go: a file left behind is stale, and is taken over with a
+warning. A clock that jumps, a process number used again and a folder copied elsewhere do no harm.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from espalier.errors import FileError
+from espalier.files import onto_disk
+
+LOCK = ".lock"
+_HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
+
+
+class FolderHeld(FileError):
+    """Another process works on the folder.
+
+    >>> issubclass(FolderHeld, FileError)
+    True
+    """
+
+
+@contextmanager
+def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """A block in which no other process, nor another thread of this one, works on the folder.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place, locked(place), locked(place):
+    ...     pass
+    Traceback (most recent call last):
+    espalier.runs.lock.FolderHeld: ...
+    """
+    file = Path(folder) / LOCK
+    handle = _take(file)
+    try:
+        with suppress(OSError):  # on a full disk the lock holds all the same, unsigned
+            os.ftruncate(handle, 0)
+            os.write(handle, json.dumps(_oneself()).encode())
+        yield
+    finally:
+        # Removed while it is held: who opened it meanwhile finds another file there, or none.
+        with suppress(OSError):
+            file.unlink()
+        os.close(handle)
+
+
+def _take(file: Path) -> int:
+    """The file, open and locked, after a word about whoever left it behind."""
+    while True:
+        with onto_disk(file):
+            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            held = not _lock(handle)
+            holder = _holder(handle)
+            if held:
+                raise FolderHeld(
+                    f"{file.parent} is being worked on by {holder or 'another process'}; wait for "
+                    f"it to end, or give another folder"
+                )
+            if _is_there(handle, file):
+                if holder:
+                    warnings.warn(
+                        f"{file.parent} was left by {holder}, which is gone; going on from there",
+                        stacklevel=4,
+                    )
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Whether the lock is ours now; where the system has none, nobody is kept out."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - not on Windows
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in _HELD
+    return True
+
+
+def _is_there(handle: int, file: Path) -> bool:
+    """Whether the file that is locked still is the one of that name."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(handle), file.stat())
+    return False
+
+
+def _oneself() -> dict[str, Any]:
+    since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {"process": os.getpid(), "host": socket.gethostname(), "since": since}
+
+
+def _holder(handle: int) -> str:
+    """Who wrote the file, in words; nothing if it is empty or says nothing."""
+    with suppress(ValueError, KeyError, TypeError):
+        found = json.loads(os.pread(handle, 1_000, 0))
+        return "process {process} on {host} since {since}".format(**found)
+    return ""
