@@ -20,6 +20,7 @@ Tensors = dict[str, Tensor]
 CHECKSUMS = "checksums"
 # Where the checksum of the metadata stands among those of the tensors.
 _METADATA = ""
+_BEGINNING = '{"": "'  # of a table of checksums
 
 
 def write_safetensors(
@@ -57,6 +58,8 @@ def check_checksums(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) 
     A file of another making has no checksums, and is taken as it is.
     """
     if CHECKSUMS not in metadata:
+        if any(text.startswith(_BEGINNING) for text in metadata.values()):
+            raise ModelError(f"its {CHECKSUMS} are under another name than they were written")
         return
     written = parse_json(metadata[CHECKSUMS])
     rest = {name: text for name, text in metadata.items() if name != CHECKSUMS}

@@ -8,7 +8,7 @@ from espalier.runs.devices import Precision, Step, captured, choose_device, matm
 from espalier.runs.folder import MANIFEST, RESUME, RunFolder
 from espalier.runs.learner import Learner, Row, Snapshot
 from espalier.runs.listing import RunSummary, list_runs
-from espalier.runs.lock import LOCK, FolderHeld, locked
+from espalier.runs.lock import LOCK, FolderHeldError, locked
 from espalier.runs.loop import Interrupted, Plan, fit, interruptible
 from espalier.runs.manifest import (
     close_run,
@@ -17,7 +17,7 @@ from espalier.runs.manifest import (
     recorded,
     refuse_other_config,
 )
-from espalier.runs.parallel import in_processes, on_cluster, on_device
+from espalier.runs.parallel import LostWorkersError, in_processes, on_cluster, on_device
 from espalier.runs.progress import Lines, Moment, Progress, averages, clock, describe, latest
 from espalier.runs.schedule import (
     AtEpochs,
@@ -37,11 +37,12 @@ __all__ = [
     "AtEpochs",
     "AtSteps",
     "EveryEpoch",
-    "FolderHeld",
+    "FolderHeldError",
     "Interrupted",
     "Learner",
     "Lines",
     "LogSteps",
+    "LostWorkersError",
     "Moment",
     "Plan",
     "Precision",

@@ -144,9 +144,7 @@ class RunFolder:
 
     def checkpoints(self) -> dict[str, int]:
         """Names of the checkpoints with their steps, in the order of training."""
-        files = [*self.path.glob("epoch-*.safetensors"), *self.path.glob("step-*.safetensors")]
-        steps = {file.stem: self._step_of(file) for file in files}
-        known = [(step, name) for name, step in steps.items() if step is not None]
+        known = [(step, name) for name, step in self._steps().items() if step is not None]
         return {name: step for step, name in sorted(known)}
 
     def load_checkpoint(self, name: str) -> Snapshot:
@@ -155,7 +153,12 @@ class RunFolder:
 
     def last_checkpoint(self) -> Snapshot:
         """The weights kept last."""
-        names = list(self.checkpoints())
+        names, steps = list(self.checkpoints()), self._steps()
+        damaged = [name for name, step in steps.items() if step is None]
+        if damaged and names:
+            raise FileError(
+                f"{self.path / damaged[0]}.safetensors is damaged; copy it there anew, or remove it"
+            )
         if not names:
             raise FileError(
                 f"{self.path} holds no checkpoint (epoch-*.safetensors); copy the last one there, "
@@ -166,6 +169,11 @@ class RunFolder:
     def save_checkpoint(self, name: str, snapshot: Snapshot) -> Path:
         """Keep weights under a name such as `epoch-3`."""
         return self._save(f"{name}.safetensors", snapshot)
+
+    def _steps(self) -> dict[str, int | None]:
+        """The step of every checkpoint; None for those that are damaged."""
+        files = [*self.path.glob("epoch-*.safetensors"), *self.path.glob("step-*.safetensors")]
+        return {file.stem: self._step_of(file) for file in files}
 
     def _step_of(self, file: Path) -> int | None:
         """The step written in a file of tensors; None if there is no such file, or it is damaged.

@@ -25,10 +25,10 @@ LOCK = ".lock"
 _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 
 
-class FolderHeld(FileError):
+class FolderHeldError(FileError):
     """Another process works on the folder.
 
-    >>> issubclass(FolderHeld, FileError)
+    >>> issubclass(FolderHeldError, FileError)
     True
     """
 
@@ -41,7 +41,7 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     >>> with tempfile.TemporaryDirectory() as place, locked(place), locked(place):
     ...     pass
     Traceback (most recent call last):
-    espalier.runs.lock.FolderHeld: ...
+    espalier.runs.lock.FolderHeldError: ...
     """
     file = Path(folder) / LOCK
     handle = _take(file)
@@ -66,7 +66,7 @@ def _take(file: Path) -> int:
             held = not _lock(handle)
             holder = _holder(handle)
             if held:
-                raise FolderHeld(
+                raise FolderHeldError(
                     f"{file.parent} is being worked on by {holder or 'another process'}; wait for "
                     f"it to end, or give another folder"
                 )

@@ -6,14 +6,14 @@ that one resumes it.
 
 from __future__ import annotations
 
+import re
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, EspalierError
 
 if TYPE_CHECKING:
     import torch
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
 AT_ONCE = 4  # small models do not fill a large device, and four of them nearly do
 
 
@@ -78,48 +79,104 @@ def _wait(futures: Sequence[Future[Result]]) -> list[BaseException]:
     return []
 
 
+class LostWorkersError(EspalierError):
+    """Processes ended while they worked; `jobs` are those they had, each with what ended it.
+
+    >>> str(LostWorkersError([((7, 2), "its process was killed (SIGKILL(-9))")]))[:40]
+    'a process was lost while it worked: its '
+    """
+
+    def __init__(self, jobs: Sequence[tuple[tuple[Any, ...], str]]) -> None:
+        count = "a process was" if len(jobs) == 1 else f"{len(jobs)} processes were"
+        super().__init__(
+            f"{count} lost while it worked: {jobs[0][1]}; what the others did is kept, and the "
+            f"same command does the rest"
+        )
+        self.jobs = tuple(jobs)
+
+
 def in_processes(
     function: Callable[..., Result], jobs: Iterable[tuple[Any, ...]], *, workers: int
 ) -> Iterator[Result]:
     """What `function` returns for each job, in any order, by processes that end with the last.
 
-    Idle processes would hold memory for minutes, and may end just when the next job comes.
+    Each process is a pool of its own: when one is killed, it is known which job it had, and the
+    others go on. Jobs that were lost so are told at the end, by `LostWorkersError`.
 
     >>> sorted(in_processes(divmod, [(7, 2), (9, 4)], workers=1))
     [(2, 1), (3, 1)]
     """
     try:
-        from joblib import Parallel, delayed
-        from joblib.externals.loky import get_reusable_executor
+        from joblib.externals.loky import ProcessPoolExecutor
+        from joblib.externals.loky.process_executor import BrokenProcessPool
     except ImportError as error:
         raise ConfigError(
             "several processes need joblib: pip install joblib, or ask for one worker"
         ) from error
-    # Whoever stops early says so in words of their own.
-    warnings.filterwarnings("ignore", message=".*tasks which were still being processed")
-    pool = Parallel(n_jobs=workers, return_as="generator_unordered")
+    waiting, lost = iter(jobs), list[tuple[tuple[Any, ...], str]]()
+    running: dict[Future[Result], tuple[Any, tuple[Any, ...]]] = {}
+
+    def begin(pool: Any = None) -> None:
+        job = next(waiting, None)
+        if job is not None:
+            pool = pool or ProcessPoolExecutor(1, env=ONE_THREAD)
+            running[pool.submit(function, *job)] = pool, job
+        elif pool is not None:
+            pool.shutdown(wait=False)
+
     try:
-        yield from pool(delayed(function)(*job) for job in jobs)
+        for _ in range(workers):
+            begin()
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                pool, job = running.pop(future)
+                failure = future.exception()
+                if isinstance(failure, BrokenProcessPool):
+                    lost.append((job, _ending(failure)))
+                    pool = None
+                begin(pool)
+                if pool is not None:
+                    yield future.result()
     finally:
-        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+        for pool, _ in running.values():
+            pool.shutdown(wait=True, kill_workers=True)
+    if lost:
+        raise LostWorkersError(lost)
+
+
+def _ending(failure: BaseException) -> str:
+    """How a process ended, in words."""
+    found = re.search(r"exit codes of the workers are \{(.*)\}", str(failure))
+    code = f" ({found[1]})" if found else ""
+    return f"its process was killed{code}, perhaps for want of memory"
 
 
 def on_cluster(
     function: Callable[..., Result], jobs: Iterable[tuple[Any, ...]], *, address: str
-) -> list[Result]:
+) -> Iterator[Result]:
     """What `function` returns for each job on a dask cluster; a job whose worker dies is retried.
 
-    `address` is that of a scheduler whose workers see the same files.
+    `address` is that of a scheduler whose workers see the same files. Jobs whose workers died
+    again and again are told at the end, by `LostWorkersError`.
     """
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker
     except ImportError as error:
         raise ConfigError("a cluster needs dask: pip install 'espalier[cluster]'") from error
     try:
         client: Any = Client(address, timeout="5s")
     except OSError as error:
         raise ConfigError(f"no dask scheduler answers at {address}: {error}") from error
+    lost = []
     with client:
-        futures = [client.submit(function, *job, pure=False, retries=2) for job in jobs]
-        found: list[Result] = client.gather(futures)
-        return found
+        given = list(jobs)
+        for job, future in [
+            (job, client.submit(function, *job, pure=False, retries=2)) for job in given
+        ]:
+            failure = future.exception()
+            if isinstance(failure, KilledWorker):
+                lost.append((job, "its worker died again and again"))
+            else:
+                yield future.result()
+    if lost:
+        raise LostWorkersError(lost)

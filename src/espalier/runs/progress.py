@@ -25,6 +25,7 @@ class Moment:
     taken: int  # steps taken in those seconds
     rows: tuple[Row, ...] = ()
     name: str = ""  # of the run's folder, if it has one
+    cell: str = ""  # of a sweep that other processes train, and how many of them are done
 
     @property
     def remaining(self) -> float:
@@ -65,7 +66,8 @@ def describe(moment: Moment) -> str:
     'step 25/100  epoch 0.50  5.0 steps/s  0:15 to go  train_loss 0.5'
     """
     epoch = moment.step / moment.steps_per_epoch
-    parts = [f"step {moment.step:,}/{moment.total:,}", f"epoch {epoch:.2f}"]
+    parts = [f"{moment.cell} cells done:"] if moment.cell else []
+    parts += [f"step {moment.step:,}/{moment.total:,}", f"epoch {epoch:.2f}"]
     if moment.taken and moment.seconds:
         parts.append(f"{moment.taken / moment.seconds:.1f} steps/s")
         parts.append(f"{clock(moment.remaining)} to go")

@@ -1,7 +1,8 @@
 """Cells of a sweep trained as one ensemble: joined where they were stopped, and split again.
 
-While they are trained, their run is in a folder `.ensemble-...` beside theirs. It is the same for
-the same cells whatever their number of epochs, so that an interrupted one goes on.
+While they are trained, their run is in a folder `.ensemble-...` beside theirs, which says by itself
+whose it is. One that is found there later, because its process was stopped or killed, is split into
+its cells first, wherever it came to: what happens next does not depend on which cells it had.
 """
 
 from __future__ import annotations
@@ -10,35 +11,71 @@ import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
-from espalier.runs import Progress, RunFolder, Snapshot
+from espalier.errors import FileError
+from espalier.files import write_text
+from espalier.runs import RESUME, Progress, RunFolder, Snapshot, locked
 from espalier.training.ensemble import join_states, member_state
 from espalier.training.scaffold import ScaffoldRun, data_of
-from espalier.training.train import manifest_config, train
+from espalier.training.train import train
+
+CELLS = "cells.json"  # of an ensemble's folder: for each member the name of its cell's
 
 
 def train_group(
     out: Path, cells: Mapping[Path, ScaffoldRun], *, device: str, progress: Progress | None
 ) -> None:
-    """Train cells, given by their folders, as one ensemble, or on from where all of them are."""
-    runs = list(cells.values())
-    folders = {run.corpus.name: RunFolder(path) for path, run in cells.items()}
-    named = [_without_epochs(run) for run in runs]
-    digest = hashlib.sha256(repr(named).encode()).hexdigest()[:12]
-    ensemble = RunFolder.create(out / f".ensemble-{digest}")
-    if ensemble.resume_step() == 0 and all(one.resume_step() for one in folders.values()):
-        _join(ensemble, folders)
-    train(runs, ensemble.path, device=device, progress=progress)
-    _split(ensemble, {member: RunFolder.create(one.path) for member, one in folders.items()}, runs)
+    """Train cells, given by their folders, as one ensemble, on from the step all of them are at."""
+    folders = {run.corpus.name: RunFolder.create(path) for path, run in cells.items()}
+    names = json.dumps({member: folder.path.name for member, folder in folders.items()})
+    digest = hashlib.sha256(names.encode()).hexdigest()[:12]
+    with ExitStack() as held:
+        for folder in folders.values():
+            held.enter_context(locked(folder.path))
+        ensemble = RunFolder.create(out / f".ensemble-{digest}")
+        write_text(ensemble.path / CELLS, names)
+        if all(one.resume_step() for one in folders.values()):
+            _join(ensemble, folders)
+        train(list(cells.values()), ensemble.path, device=device, progress=progress)
+        _split(ensemble, folders)
+        _remove(ensemble)
+
+
+def split_ensembles(out: Path) -> None:
+    """Give what was left of ensembles to their cells, each as far as it was trained."""
+    for path in sorted(out.glob(".ensemble-*")):
+        ensemble = RunFolder(path)
+        if (path / RESUME).exists():
+            with ExitStack() as held:
+                folders = _cells_of(ensemble)
+                for folder in folders.values():
+                    held.enter_context(locked(folder.path))
+                _split(ensemble, folders)
+        _remove(ensemble)
+
+
+def _remove(ensemble: RunFolder) -> None:
+    """Remove an ensemble's folder; without its state, which goes first, there is nothing to split.
+
+    Before a state was saved there was nothing in it either that its cells do not have.
+    """
+    (ensemble.path / RESUME).unlink(missing_ok=True)
     shutil.rmtree(ensemble.path)
 
 
-def _without_epochs(run: ScaffoldRun) -> dict[str, object]:
-    """The settings of a run that may not change when it goes on."""
-    found = run.to_dict()
-    found["recipe"] = {name: v for name, v in found["recipe"].items() if name != "epochs"}
-    return found
+def _cells_of(ensemble: RunFolder) -> dict[str, RunFolder]:
+    file = ensemble.path / CELLS
+    try:
+        names = json.loads(file.read_bytes())
+        return {m: RunFolder.create(ensemble.path.parent / name) for m, name in names.items()}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise FileError(
+            f"{file} does not say whose this ensemble is ({error}); put it right, or remove the "
+            f"folder {ensemble.path} to train its cells again"
+        ) from error
 
 
 def _join(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
@@ -58,29 +95,58 @@ def _join(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
     ensemble.save_resume(join_states(states), next(iter(cells.values())).resume_step())
 
 
-def _split(
-    ensemble: RunFolder, cells: Mapping[str, RunFolder], runs: Sequence[ScaffoldRun]
-) -> None:
-    """Give every member a folder of its own: weights, rows, then its state and manifest."""
+def _split(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
+    """Give every member a folder of its own: weights, rows, its state, then its manifest.
+
+    It can be repeated after a kill. A cell that is further, or there already, stays as it is.
+    """
     manifest, state = ensemble.manifest() or {}, ensemble.load_resume() or {}
-    for name in ensemble.checkpoints():
-        weights = ensemble.load_checkpoint(name)
-        metadata = {k: v for k, v in weights.metadata.items() if k != "members"}
-        measured = json.loads(metadata.pop("metrics", "[]"))
-        metadata.pop("dropout", None)  # members of a group share it: it is in the shape
-        for index, (member, folder) in enumerate(cells.items()):
-            own = {key: tensor[index].clone() for key, tensor in weights.tensors.items()}
-            metadata["metrics"] = json.dumps([row for row in measured if row["member"] == member])
-            folder.save_checkpoint(name, Snapshot(own, metadata))
-    for table in ensemble.tables():
-        rows = ensemble.rows(table)
-        for member, folder in cells.items():
-            folder.write_rows([row for row in rows if row["member"] == member], table)
-    for folder in cells.values():
-        folder.tidy()
     step = ensemble.resume_step()
-    for index, ((member, folder), run) in enumerate(zip(cells.items(), runs, strict=True)):
-        folder.save_resume(member_state(state, index), step)
-        data = data_of([member], manifest["data"]["corpora"], manifest["data"]["counts"])
-        about = {"config": manifest_config([run]), "data": data, "trained_beside": len(cells) - 1}
-        folder.write_manifest(manifest | about)
+    behind = [
+        (index, member)
+        for index, (member, folder) in enumerate(cells.items())
+        if not _is_past(folder, step)
+    ]
+    for name, reached in ensemble.checkpoints().items():
+        if reached <= step:
+            _split_checkpoint(ensemble.load_checkpoint(name), name, cells, behind)
+    for table in ensemble.tables():
+        rows = [row for row in ensemble.rows(table) if int(row["step"]) <= step]
+        for _, member in behind:
+            cells[member].write_rows([row for row in rows if row["member"] == member], table)
+    status = "finished" if manifest["status"] == "finished" else "interrupted"
+    for index, member in behind:
+        cells[member].tidy()
+        cells[member].save_resume(member_state(state, index), step)
+        about = _about(manifest, member, index)
+        cells[member].write_manifest(manifest | about | {"status": status})
+
+
+def _is_past(cell: RunFolder, step: int) -> bool:
+    """Whether a cell is further than this step, or ended there."""
+    reached, manifest = cell.resume_step(), cell.manifest()
+    ended = manifest is not None and manifest["status"] == "finished"
+    return reached > step or (reached == step and ended)
+
+
+def _split_checkpoint(
+    weights: Snapshot,
+    name: str,
+    cells: Mapping[str, RunFolder],
+    behind: Sequence[tuple[int, str]],
+) -> None:
+    # Members of a group share their dropout: it is in the shape.
+    whose = ("members", "dropout", "metrics")
+    metadata = {key: v for key, v in weights.metadata.items() if key not in whose}
+    measured = json.loads(weights.metadata.get("metrics", "[]"))
+    for index, member in behind:
+        own = {key: tensor[index].clone() for key, tensor in weights.tensors.items()}
+        metrics = json.dumps([row for row in measured if row["member"] == member])
+        cells[member].save_checkpoint(name, Snapshot(own, metadata | {"metrics": metrics}))
+
+
+def _about(manifest: dict[str, Any], member: str, index: int) -> dict[str, Any]:
+    """What the manifest of one cell says that the ensemble's does not."""
+    members = manifest["config"]["members"]
+    data = data_of([member], manifest["data"]["corpora"], manifest["data"]["counts"])
+    return {"config": members[index], "data": data, "trained_beside": len(members) - 1}

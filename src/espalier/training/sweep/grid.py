@@ -63,7 +63,7 @@ def read_sweep(path: str | os.PathLike[str]) -> Sweep:
     """
     table = read_toml(path)
     kind = table.pop("kind", "scaffold")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"{path}: kind is {kind!r}; {nearest(kind, KINDS)}")
     known = {"kind", "out", "workers", "grid", *KINDS[kind]().to_dict()}
     unknown = [name for name in table if name not in known]
@@ -71,12 +71,17 @@ def read_sweep(path: str | os.PathLike[str]) -> Sweep:
         raise ConfigError(
             f"{path}: there is no setting {unknown[0]!r}; {nearest(unknown[0], known)}"
         )
-    out = Path(table.pop("out", Path("runs") / Path(path).stem))
+    out = table.pop("out", str(Path("runs") / Path(path).stem))
+    if not isinstance(out, str) or not out or "\0" in out:
+        raise ConfigError(f"{path}: out is {out!r}; give the name of a folder, in quotes")
     workers = table.pop("workers", 0)
     if type(workers) is not int or workers < 0:
         raise ConfigError(f"{path}: workers is {workers!r}; give a number of processes, or 0")
-    grid = flatten(table.pop("grid", {}))
-    return Sweep(out, make_cells(kind, flatten(table), grid), workers)
+    grid = table.pop("grid", {})
+    if not isinstance(grid, dict):
+        raise ConfigError(f"{path}: grid is {grid!r}; a table of settings and lists is expected")
+    grid = flatten(grid)
+    return Sweep(Path(out), make_cells(kind, flatten(table), grid), workers)
 
 
 def make_cells(
@@ -95,6 +100,18 @@ def make_cells(
         chosen = dict(zip(grid, values, strict=True))
         name = "-".join(f"{key.rpartition('.')[2]}={value}" for key, value in chosen.items())
         cells.append(Cell(name or kind, kind, {**base, **chosen}))
-    for cell in cells:
-        cell.config()
+    _refuse_duplicates(cells)
     return tuple(cells)
+
+
+def _refuse_duplicates(cells: Sequence[Cell]) -> None:
+    """Raise if two cells are the same run, or would share a folder; every cell is checked."""
+    names: dict[str, str] = {}
+    for cell in cells:
+        for mark in (f"name {cell.name}", repr(cell.config())):
+            if mark in names:
+                raise ConfigError(
+                    f"cell {cell.name!r} is asked for twice (the other is {names[mark]!r}); leave "
+                    f"one of them out of the grid"
+                )
+            names[mark] = cell.name

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
 
+from espalier.errors import EspalierError
 from espalier.runs import (
+    LostWorkersError,
     Progress,
     RunFolder,
     in_processes,
+    locked,
     on_cluster,
     refuse_other_config,
 )
-from espalier.training.sweep.ensembles import train_group
+from espalier.training.sweep.ensembles import split_ensembles, train_group
 from espalier.training.sweep.grid import Cell, Sweep
+from espalier.training.sweep.watching import watched
 from espalier.training.train import manifest_config, train
 
 
@@ -33,26 +38,28 @@ def run_sweep(
     >>> run_sweep(Sweep(Path("runs/none"), ()))
     []
     """
-    todo = pending(sweep)
-    jobs = [(cell, str((sweep.out / cell.name).resolve())) for cell in todo]
-    if cluster is not None:
-        on_cluster(train_cell, jobs, address=cluster)
-    elif sweep.workers:
-        for _ in in_processes(train_cell, jobs, workers=sweep.workers):
-            pass
-    else:
-        _train_groups(sweep.out, todo, device=device, progress=progress)
+    pending(sweep)  # another run in a cell's folder is refused before anything is written
+    with locked(RunFolder.create(sweep.out).path) if sweep.cells else nullcontext():
+        split_ensembles(sweep.out)
+        todo = pending(sweep)
+        if cluster is None and not sweep.workers:
+            _train_groups(sweep.out, todo, device=device, progress=progress)
+        else:
+            _train_apart(sweep, todo, cluster=cluster, progress=progress)
     return [sweep.out / cell.name for cell in sweep.cells]
 
 
 def pending(sweep: Sweep) -> list[Cell]:
     """Cells that have not finished as they are asked for; another run in a folder is refused."""
-    found = [cell for cell in sweep.cells if not is_finished(sweep.out / cell.name, cell)]
-    for cell in found:
+    found = []
+    for cell in sweep.cells:
         folder = RunFolder(sweep.out / cell.name)
-        manifest = folder.manifest()
+        manifest, asked = folder.manifest(), manifest_config([cell.config()])
         if manifest is not None:
-            refuse_other_config(folder, manifest["config"], manifest_config([cell.config()]))
+            refuse_other_config(folder, {"kind": manifest["kind"]}, {"kind": cell.kind})
+            refuse_other_config(folder, manifest["config"], asked)
+        if not is_finished(folder.path, cell):
+            found.append(cell)
     return found
 
 
@@ -67,10 +74,36 @@ def is_finished(folder: Path, cell: Cell) -> bool:
 
 
 def train_cell(cell: Cell, folder: str) -> str:
-    """Train one cell in this process, on one thread; return its folder."""
+    """Train one cell in this process, on one thread; return what was wrong, if anything was."""
     torch.set_num_threads(1)
-    train(cell.config(), folder, device="cpu")
-    return folder
+    try:
+        train(cell.config(), folder, device="cpu")
+    except EspalierError as error:
+        return f"{cell.name}: {error}"
+    return ""
+
+
+def _train_apart(
+    sweep: Sweep, cells: Sequence[Cell], *, cluster: str | None, progress: Progress | None
+) -> None:
+    """Train every cell in a process of its own; those that failed are told when all have ended."""
+    jobs = [(cell, str((sweep.out / cell.name).resolve())) for cell in cells]
+    wrong: list[str] = []
+    with watched(sweep.out, cells, progress):
+        if cluster is not None:
+            found = on_cluster(train_cell, jobs, address=cluster)
+        else:
+            found = in_processes(train_cell, jobs, workers=sweep.workers)
+        try:
+            for trouble in found:
+                wrong += [trouble] if trouble else []
+        except LostWorkersError as lost:
+            wrong += [f"{cell.name}: {why}" for (cell, _), why in lost.jobs]
+    if wrong:
+        raise EspalierError(
+            f"{len(wrong)} of {len(cells)} cells did not finish, the others did: "
+            f"{'; '.join(wrong)}. The same command goes on with them"
+        )
 
 
 def _train_groups(

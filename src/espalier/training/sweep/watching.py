@@ -1,0 +1,80 @@
+"""How far the cells of a sweep are that other processes train, read off their folders."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from espalier.errors import FileError
+from espalier.runs import LOCK, Moment, Progress, Row, RunFolder, latest
+from espalier.training.sweep.grid import Cell
+
+EVERY = 0.5  # seconds between two looks
+
+
+@contextmanager
+def watched(out: Path, cells: Sequence[Cell], progress: Progress | None) -> Iterator[None]:
+    """A block in which `progress` is told of every measure that a cell's folder gains."""
+    if progress is None or not cells:
+        yield
+        return
+    ended, watch = threading.Event(), [_Cell(RunFolder(out / one.name), one) for one in cells]
+
+    def look() -> None:
+        last = False
+        while not last:
+            last = ended.wait(EVERY)
+            for one in watch:
+                moment = one.moment(
+                    f"{one.cell.name}, {sum(w.done for w in watch)} of {len(watch)}"
+                )
+                if moment is not None:
+                    progress(moment)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@dataclass
+class _Cell:
+    """What was seen of one cell: its rows, and when it began to be trained."""
+
+    folder: RunFolder
+    cell: Cell
+    done: bool = False
+    began: float | None = None
+    first: int = 0
+    seen: int = field(default=-1)
+
+    def moment(self, name: str) -> Moment | None:
+        """The measures since the last look, if there are any."""
+        if self.began is None and (self.folder.path / LOCK).exists():
+            self.began = time.monotonic()
+        rows = self._rows()
+        if self.seen < 0:
+            self.seen, self.first = len(rows), int(rows[-1]["step"]) if rows else 0
+        if len(rows) <= self.seen:
+            return None
+        self.seen, new = len(rows), latest(rows)
+        step, epoch = int(new[0]["step"]), float(new[0]["epoch"])
+        per_epoch = max(1, round(step / epoch)) if epoch else 1
+        total = per_epoch * self.cell.config().plan().epochs
+        self.done = step >= total
+        seconds = time.monotonic() - (self.began or time.monotonic())
+        return Moment(step, total, per_epoch, seconds, step - self.first, new, cell=name)
+
+    def _rows(self) -> list[Row]:
+        """The rows that are there; they may just be turned into Parquet, or cut short."""
+        try:
+            return self.folder.rows()
+        except (FileError, OSError):
+            return []

@@ -1,0 +1,87 @@
+"""What was damaged or edited by hand is told by its name, and stops nobody else."""
+
+import json
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.runs.test_loop import learner_of
+
+from espalier.errors import FileError
+from espalier.runs import RESUME, Plan, RunFolder, Snapshot, fit, list_runs, open_run
+
+ABOUT = {"kind": "k", "status": "finished", "config": {}, "data": {}, "began": "b", "seconds": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"\xff\xfe", "is not JSON"),
+        (b"{", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"3", "it holds a int"),
+        (json.dumps(ABOUT | {"seconds": "2 s"}).encode(), "its 'seconds' are '2 s'"),
+        (json.dumps(ABOUT | {"data": None}).encode(), "its 'data' is 'None'"),
+        (json.dumps(ABOUT | {"config": []}).encode(), r"its 'config' is '\[\]'"),
+        (b'{"kind": "k"}', "it says nothing of 'status'"),
+    ],
+)
+def test_a_manifest_edited_by_hand(tmp_path, text, says):
+    whole = RunFolder.create(tmp_path / "whole")
+    whole.write_manifest(ABOUT)
+    whole.write_rows([{"step": 1, "epoch": 1.0, "loss": 0.5}])
+    damaged = RunFolder.create(tmp_path / "damaged")
+    (damaged.path / "manifest.json").write_bytes(text)
+    for ask in (damaged.manifest, lambda: open_run(damaged, ABOUT), lambda: damaged.finished("k")):
+        with pytest.raises(FileError, match=says):
+            ask()
+    found = {run.name: run for run in list_runs(tmp_path)}
+    assert (found["damaged"].status, found["whole"].status) == ("damaged", "finished")
+    assert "manifest.json" in found["damaged"].trouble
+
+
+@pytest.mark.parametrize("text", ["[1]\n", '{"loss": 1.0}\n', "nonsense\n", "\udcff\n"])
+def test_damaged_rows_stop_neither_the_list_nor_go_by_in_silence(tmp_path, text):
+    folder = RunFolder.create(tmp_path / "run")
+    folder.write_manifest(ABOUT | {"status": "running"})
+    (folder.path / "metrics.jsonl").write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert [run.status for run in list_runs(tmp_path)] == ["damaged"]
+    with pytest.raises(FileError, match=r"metrics"):
+        fit(learner_of("alone"), Plan(1), folder=folder)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_a_flipped_byte_is_refused_by_name(tmp_path_factory, data):
+    folder = RunFolder.create(tmp_path_factory.mktemp("flip"))
+    state = {"weights.w": torch.arange(6.0).reshape(2, 3), "taken": torch.tensor(7)}
+    folder.save_resume(state, 7)
+    folder.save_checkpoint("epoch-1", Snapshot(state, {"step": "7", "shape": "{}"}))
+    for name, load in (
+        (RESUME, folder.load_resume),
+        ("epoch-1.safetensors", folder.last_checkpoint),
+    ):
+        file = folder.path / name
+        whole = file.read_bytes()
+        place = data.draw(st.integers(0, len(whole) - 1), label="place")
+        bit = data.draw(st.integers(0, 7), label="bit")
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
+        with pytest.raises(FileError, match=r"safetensors"):
+            load()
+        file.write_bytes(whole)
+        load()
+
+
+def test_the_state_of_another_network_is_refused_by_its_tensor(tmp_path):
+    folder, learner = RunFolder.create(tmp_path), learner_of("ensemble")
+    state = learner.state()
+    wide = {name: t.repeat(2) if t.dim() == 1 else t for name, t in state.items()}
+    fewer = {name: t for name, t in state.items() if name != "cell"}
+    for wrong, says in (
+        (wide, r"is torch.* there, torch.* here"),
+        (fewer, "cell is nothing there"),
+    ):
+        folder.save_resume(wrong, 3)
+        with pytest.raises(FileError, match=rf"resume.safetensors is of another network: .*{says}"):
+            fit(learner_of("ensemble"), Plan(1), folder=folder)

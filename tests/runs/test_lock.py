@@ -1,0 +1,118 @@
+"""One process at a time works on a folder, whoever comes second is told, and no row is lost."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from espalier.errors import FileError
+from espalier.runs import LOCK, FolderHeldError, RunFolder, locked
+from espalier.runs import lock as lock_module
+
+HOLD = """
+    import sys, time
+    from espalier.runs import locked
+    with locked(sys.argv[1]):
+        print("held", flush=True)
+        time.sleep(60)
+"""
+APPEND = """
+    import sys, time
+    from espalier.runs import FolderHeldError, RunFolder, locked
+    folder = RunFolder.create(sys.argv[1])
+    for number in range(10):
+        while True:
+            try:
+                with locked(folder.path):
+                    rows = folder.rows()
+                    folder.write_rows([*rows, {"by": sys.argv[2], "number": number}])
+                break
+            except FolderHeldError:
+                time.sleep(0.001)
+"""
+
+
+def process(code, *words, **more):
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), *words], **more)
+
+
+def test_another_process_is_refused_with_who_holds_it_and_a_dead_one_is_taken_over(tmp_path):
+    holder = process(HOLD, str(tmp_path), stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    words = rf"is being worked on by process {holder.pid} on .+ since 20.*; wait for it to end"
+    with pytest.raises(FolderHeldError, match=words), locked(tmp_path):
+        pass
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    holder.stdout.close()
+    gone = rf"left by process {holder.pid} .*, which is gone"
+    with pytest.warns(UserWarning, match=gone), locked(tmp_path):
+        assert json.loads((tmp_path / LOCK).read_text())["process"] == os.getpid()
+    assert not (tmp_path / LOCK).exists()
+
+
+def test_many_at_once_lose_and_double_no_row(tmp_path):
+    others = [process(APPEND, str(tmp_path), str(k)) for k in range(3)]
+    assert [one.wait() for one in others] == [0, 0, 0]
+    found = [(row["by"], row["number"]) for row in RunFolder(tmp_path).rows()]
+    assert sorted(found) == [(str(by), number) for by in range(3) for number in range(10)]
+    assert not (tmp_path / LOCK).exists()
+
+
+def test_another_thread_is_refused_too(tmp_path):
+    found = []
+
+    def other():
+        try:
+            with locked(tmp_path):
+                pass
+        except FolderHeldError as error:
+            found.append(str(error))
+
+    with locked(tmp_path):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert f"process {os.getpid()}" in found[0]
+
+
+@pytest.mark.parametrize("text", [b"", b"\xff\xfe", b"[]", b'{"process": 3}', b'{"process'])
+def test_whatever_a_file_says_that_was_left_behind(tmp_path, text):
+    (tmp_path / LOCK).write_bytes(text)
+    with locked(tmp_path):
+        pass
+    assert not (tmp_path / LOCK).exists()
+
+
+def test_a_clock_that_jumps_back_changes_nothing(tmp_path, monkeypatch):
+    with locked(tmp_path):
+        monkeypatch.setattr(lock_module.time, "gmtime", lambda: (1970, 1, 1, 0, 0, 0, 3, 1, 0))
+        with pytest.raises(FolderHeldError), locked(tmp_path):
+            pass
+
+
+def test_a_folder_that_cannot_be_written_is_told_so(tmp_path, monkeypatch):
+    def refused(*given):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(lock_module.os, "open", refused)
+    words = r"Read-only file system; .*choose a place that can be"
+    with pytest.raises(FileError, match=words), locked(tmp_path):
+        pass
+
+
+def test_where_the_file_system_has_no_locks_work_goes_on(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def refused(*given):
+        raise OSError(errno.EOPNOTSUPP, "not supported")
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with locked(tmp_path):
+        pass

@@ -1,0 +1,192 @@
+"""Sweeps that are stopped, killed, grown or asked for twice: nothing is trained again or lost."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from tests.training.test_sweep import assert_same_folder
+
+from espalier.errors import ConfigError, EspalierError, FileError
+from espalier.runs import FolderHeldError, RunFolder, locked
+from espalier.training import read_sweep, run_sweep
+from espalier.training.sweep import ensembles, pending
+
+TOML = """
+out = "{out}"
+workers = {workers}
+[corpus]
+tokens = 1500
+vocabulary = 20
+rules = 50
+scaffolds = 10
+copies = 20
+tests = 20
+[network]
+hidden = {hidden}
+[recipe]
+epochs = {epochs}
+batch = 5
+window = 10
+[grid]
+corpus.length = [2]
+corpus.seed = {seeds}
+"""
+
+
+def plan(tmp_path, name, *, seeds=(0, 1, 2), epochs=2, hidden=8, workers=0):
+    file, out = tmp_path / f"{name}.toml", (tmp_path / name).as_posix()
+    settings = {"epochs": epochs, "hidden": hidden, "workers": workers, "seeds": list(seeds)}
+    file.write_text(TOML.format(out=out, **settings))
+    return read_sweep(file)
+
+
+def stop_after(step):
+    def stop(moment):
+        if moment.rows and moment.step >= step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return stop
+
+
+def test_duplicate_cells_are_refused_by_name(tmp_path):
+    with pytest.raises(ConfigError, match=r"cell 'length=2-seed=1' is asked for twice"):
+        plan(tmp_path, "twice", seeds=(0, 1, 1))
+    file = tmp_path / "same.toml"
+    file.write_text("[grid]\nrecipe.learning_rate = [1, 1.0]\n")
+    with pytest.raises(ConfigError, match=r"'learning_rate=1.0' .*the other is 'learning_rate=1'"):
+        read_sweep(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("out = 3", "out is 3; give the name of a folder"),
+        ("out = ''", "out is ''; give"),
+        ("kind = ['scaffold']", "kind is"),
+        ("grid = 4", "grid is 4; a table"),
+    ],
+)
+def test_a_sweep_that_is_no_table_of_settings_is_refused(tmp_path, text, says):
+    file = tmp_path / "wrong.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        read_sweep(file)
+
+
+def test_finished_cells_of_other_settings_are_refused_by_the_key(tmp_path):
+    run_sweep(plan(tmp_path, "one"), device="cpu")
+    assert not pending(plan(tmp_path, "one"))
+    for workers in (0, 1):
+        with pytest.raises(ConfigError, match=r"network\.hidden 8 -> 9; give another folder"):
+            run_sweep(plan(tmp_path, "one", hidden=9, workers=workers), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "writes"),
+    [("write_manifest", 0), ("write_manifest", 2), ("save_resume", 1), ("save_checkpoint", 4)],
+)
+def test_a_kill_while_it_is_split_trains_nothing_again(tmp_path, monkeypatch, name, writes):
+    whole, sweep = plan(tmp_path, "whole"), plan(tmp_path, "killed")
+    run_sweep(whole, device="cpu")
+    with monkeypatch.context() as patch:
+        count = 0
+
+        def killed(self, *given):
+            nonlocal count
+            if not self.path.name.startswith("."):
+                count += 1
+                if count > writes:
+                    raise KeyboardInterrupt
+            return original(self, *given)
+
+        original = getattr(RunFolder, name)
+        patch.setattr(RunFolder, name, killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(sweep, device="cpu")
+    steps = []
+    run_sweep(sweep, device="cpu", progress=lambda moment: steps.append(moment.step))
+    assert not steps
+    assert not list(sweep.out.glob(".ensemble*"))
+    for cell in sweep.cells:
+        assert_same_folder(sweep.out / cell.name, whole.out / cell.name)
+
+
+def test_an_added_seed_restarts_nothing(tmp_path):
+    per_epoch = 30
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan(tmp_path, "a", epochs=4), device="cpu", progress=stop_after(2 * per_epoch))
+    reached = RunFolder(next((tmp_path / "a").glob(".ensemble*"))).resume_step()
+    assert reached > 0
+    trained = []
+    more = plan(tmp_path, "a", seeds=(0, 1, 2, 3), epochs=4)
+    run_sweep(more, device="cpu", progress=lambda m: trained.append((m.name, m.step)))
+    together = [step for name, step in trained if name.startswith(".ensemble")]
+    assert min(together) > reached
+    whole = plan(tmp_path, "b", epochs=4)
+    run_sweep(whole, device="cpu")
+    for cell in whole.cells:
+        assert_same_folder(more.out / cell.name, whole.out / cell.name)
+
+
+def test_a_removed_seed_does_not_hold_the_others_up(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan(tmp_path, "a"), device="cpu", progress=stop_after(1))
+    fewer = plan(tmp_path, "a", seeds=(0, 2))
+    run_sweep(fewer, device="cpu")
+    assert not pending(fewer)
+    assert RunFolder(fewer.out / "length=2-seed=1").manifest()["status"] == "interrupted"
+
+
+def test_a_second_process_is_told_who_holds_the_sweep(tmp_path):
+    sweep = plan(tmp_path, "a")
+    sweep.out.mkdir()
+    with locked(sweep.out), pytest.raises(FolderHeldError, match=rf"by process {os.getpid()} on "):
+        run_sweep(sweep, device="cpu")
+    (sweep.out / sweep.cells[1].name).mkdir()
+    with (
+        locked(sweep.out / sweep.cells[1].name),
+        pytest.raises(FolderHeldError, match="length=2-seed=1"),
+    ):
+        run_sweep(sweep, device="cpu")
+
+
+def test_a_damaged_ensemble_is_not_thrown_away(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan(tmp_path, "a"), device="cpu", progress=stop_after(1))
+    (folder,) = (tmp_path / "a").glob(".ensemble*")
+    (folder / ensembles.CELLS).write_text("[]")
+    with pytest.raises(FileError, match="does not say whose this ensemble is"):
+        run_sweep(plan(tmp_path, "a"), device="cpu")
+    (folder / "resume.safetensors").write_bytes(b"cut")
+    (folder / ensembles.CELLS).write_text("{}")
+    with pytest.raises(FileError, match=r"resume\.safetensors .*damaged"):
+        run_sweep(plan(tmp_path, "a"), device="cpu")
+
+
+def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
+    sweep = plan(tmp_path, "apart", epochs=40, workers=1)
+    victim = sweep.out / sweep.cells[1].name
+    killed, lines = [], []
+
+    def kill():
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not killed:
+            try:
+                holder = RunFolder(victim).path.joinpath(".lock").read_text()
+                process = int(holder.split("process")[1].strip('": ').split(",")[0])
+                os.kill(process, signal.SIGKILL)
+                killed.append(process)
+            except (OSError, IndexError, ValueError):
+                time.sleep(0.005)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(EspalierError, match=r"1 of 3 cells .*length=2-seed=1: its process was k"):
+        run_sweep(sweep, device="cpu", progress=lambda m: lines.append(m.cell))
+    killer.join()
+    assert [cell.name for cell in pending(sweep)] == ["length=2-seed=1"]
+    assert any(line.startswith("length=2-seed=2, ") for line in lines)
+    run_sweep(plan(tmp_path, "apart", epochs=40, workers=1), device="cpu")
+    assert not pending(sweep)
