@@ -181,3 +181,10 @@ def test_folding_keeps_the_order_of_every_row(batch, window, extra):
 def test_too_short_a_stream_is_refused():
     with pytest.raises(DataError, match="30 tokens in 20 rows are 1 a row"):
         fold(np.arange(30), batch=20, window=35)
+
+
+def test_a_mark_at_the_start_of_a_file_joins_no_word(tmp_path):
+    plain, marked = tmp_path / "plain.txt", tmp_path / "marked.txt"
+    plain.write_text("the cat\n" * 40, encoding="utf-8")
+    marked.write_text("the cat\n" * 40, encoding="utf-8-sig")
+    assert text_corpus(marked).words == text_corpus(plain).words

@@ -131,7 +131,7 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
 def test_checkpoints_are_kept_as_scheduled_and_load(tmp_path):
     folder = RunFolder.create(tmp_path)
     learner = learner_of("ensemble")
-    rows = fit(learner, Plan(3, (EveryEpoch(2), LogSteps(1), AtSteps((0, 5)))), folder=folder)
+    rows = fit(learner, Plan(3, (EveryEpoch(2), LogSteps(1), AtSteps((0, 5, 19)))), folder=folder)
     names = [file.stem for file in checkpoints(tmp_path)]
     assert names == [
         "step-0",
@@ -141,9 +141,11 @@ def test_checkpoints_are_kept_as_scheduled_and_load(tmp_path):
         "step-5",
         "epoch-1",
         "epoch-2",
+        "step-19",
         "epoch-3",
     ]
-    assert {row["step"] for row in rows} == {1, 2, 4, 5, 8, 16, 24}
+    assert names == list(folder.checkpoints())
+    assert {row["step"] for row in rows} == {1, 2, 4, 5, 8, 16, 19, 24}
     metadata = read_tensors(tmp_path / "epoch-2.safetensors")[1]
     assert json.loads(metadata["metrics"]) == [row for row in rows if row["step"] == 16]
     last = load_language_model(tmp_path, member="m1")

@@ -166,7 +166,7 @@ def test_a_damaged_ensemble_is_not_thrown_away(tmp_path):
 
 
 def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
-    sweep = plan(tmp_path, "apart", epochs=40, workers=1)
+    sweep = plan(tmp_path, "apart", epochs=8, workers=1)
     victim = sweep.out / sweep.cells[1].name
     killed, lines = [], []
 
@@ -188,5 +188,5 @@ def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
     killer.join()
     assert [cell.name for cell in pending(sweep)] == ["length=2-seed=1"]
     assert any(line.startswith("length=2-seed=2, ") for line in lines)
-    run_sweep(plan(tmp_path, "apart", epochs=40, workers=1), device="cpu")
+    run_sweep(plan(tmp_path, "apart", epochs=8, workers=1), device="cpu")
     assert not pending(sweep)

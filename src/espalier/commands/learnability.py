@@ -188,7 +188,7 @@ def _lines(file: Path) -> list[str]:
     if not file.is_file():
         raise FileError(f"there is no file {file}")
     try:
-        found = file.read_text(encoding="utf-8").splitlines()
+        found = file.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise DataError(f"{file} is not text in UTF-8 ({error}); give one input a line") from None
     if not found:

@@ -70,13 +70,15 @@ def probe_command(
     """
     from espalier.nets.lstm import initialise, load_language_model
     from espalier.syntax import SPACES, baseline_rows, pair_scores, pairs_of, probe
+    from espalier.training import seed_of
 
     bank, loaded = _bank(treebank, sample), load_language_model(model, member=member)
     pairs, rows = pairs_of(bank), [{"model": "none"} | row for row in baseline_rows(bank)]
     if not rows[0]["edges"]:
         raise DataError(f"{bank.name} has no edge to find: no two words but punctuation are linked")
+    seed = None if model is None else seed_of(model, member=member)
     for name in ("trained", "untrained"):
-        scores = pair_scores(loaded if name == "trained" else initialise(loaded, seed=0), bank)
+        scores = pair_scores(loaded if name == "trained" else initialise(loaded, seed or 0), bank)
         for space in SPACES:
             found = probe(pairs, getattr(scores, space))
             rows += [{"model": name, "space": space} | row for row in found]
@@ -90,6 +92,8 @@ def probe_command(
     ]
     show_table(("model", "space", "tree from", "shape", "UUAS", "95%"), cells)
     console().print(f"{rows[0]['edges']:,} edges of {len(bank):,} sentences, punctuation left out")
+    whose = "0: the model's own is not known" if seed is None else f"{seed}, the run's own"
+    console().print(f"the untrained network was drawn with seed {whose}", highlight=False)
 
 
 def _bank(files: list[Path], sample: int | None) -> Treebank:

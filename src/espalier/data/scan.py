@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from espalier.data import sources
-from espalier.errors import DataError, nearest
+from espalier.errors import DataError, FileError, nearest
 from espalier.results import Described
 
 Split = Literal["all", "length", "mcd1", "mcd2", "mcd3", "grammar"]
@@ -86,7 +86,11 @@ def scan_split(name: str = "all", *, data: str | os.PathLike[str] | None = None)
 def read_examples(file: Path) -> tuple[Example, ...]:
     """The examples of a file with a line `IN: jump twice OUT: I_JUMP I_JUMP` for each."""
     examples = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"{file} cannot be read as text in UTF-8: {error}") from error
+    for number, line in enumerate(lines, start=1):
         before, found, actions = line.partition(" OUT: ")
         if not found or not before.startswith("IN: "):
             raise DataError(

@@ -123,7 +123,7 @@ def _part_file(folder: Path, part: str) -> Path:
 
 def _lines(file: Path) -> list[str]:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")  # some editors write a mark at the start
     except UnicodeDecodeError as error:
         raise FileError(f"{file} is not UTF-8 text: {error}") from error
     if not text.strip():

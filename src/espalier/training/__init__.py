@@ -20,6 +20,7 @@ from espalier.training.train import (
     TrainedRun,
     manifest_config,
     open_run,
+    seed_of,
     train,
 )
 
@@ -59,6 +60,7 @@ __all__ = [
     "read_sweep",
     "read_toml",
     "run_sweep",
+    "seed_of",
     "step_plan",
     "train",
 ]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 import torch
 
 from espalier.errors import ConfigError, ModelError
+from espalier.nets.lstm import find_checkpoint, member_names
 from espalier.results import Result
 from espalier.runs import (
     Learner,
@@ -248,3 +249,28 @@ def open_run(
         folder.last_checkpoint(),
         choose_device(device),
     )
+
+
+def seed_of(path: str | os.PathLike[str], *, member: str | None = None) -> int | None:
+    """The seed of the language model in a run's folder or checkpoint; None if no run is there.
+
+    >>> import tempfile
+    >>> from espalier.training import ScaffoldRun
+    >>> folder = RunFolder.create(tempfile.mkdtemp())
+    >>> folder.write_manifest(describe_run("scaffold", ScaffoldRun().with_seeds((3,))[0].to_dict(),
+    ...     data={}, device=torch.device("cpu")))
+    >>> folder.save_checkpoint("epoch-1", Snapshot({}, {"step": "1"})).name
+    'epoch-1.safetensors'
+    >>> seed_of(folder.path)
+    3
+    """
+    file = find_checkpoint(path)
+    manifest = RunFolder(file.parent).manifest()
+    if manifest is None:
+        return None
+    config = manifest["config"]
+    if "members" in config:
+        names = member_names(file)
+        config = config["members"][names.index(member) if member in names else 0]
+    seed = config.get("seed", config.get("corpus", {}).get("seed"))
+    return seed if isinstance(seed, int) else None

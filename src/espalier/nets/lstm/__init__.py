@@ -5,6 +5,7 @@ from espalier.nets.lstm.cell import LSTMLayer, LSTMStates, lstm_cell, unroll
 from espalier.nets.lstm.files import (
     checkpoints,
     english_model,
+    find_checkpoint,
     load_language_model,
     member_names,
     models_of,
@@ -38,6 +39,7 @@ __all__ = [
     "check_logits",
     "checkpoints",
     "english_model",
+    "find_checkpoint",
     "fused_cell_works",
     "initialise",
     "is_batch_first",

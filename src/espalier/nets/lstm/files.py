@@ -8,6 +8,7 @@ read off its tensors.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from espalier.errors import FileError, ModelError, is_number, nearest
@@ -141,11 +143,9 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
 
 
 def checkpoints(folder: str | os.PathLike[str]) -> list[Path]:
-    """The checkpoints of a run in the order of training."""
+    """The checkpoints of a run in the order of training: by the step that each of them says."""
     files = [file for file in Path(folder).glob("*.safetensors") if _place(file) is not None]
-    last_of_epochs = [file for file in files if file.stem.startswith("epoch-")]
-    early = [file for file in files if file.stem.startswith("step-")]
-    return [*sorted(early, key=_number), *sorted(last_of_epochs, key=_number)]
+    return sorted(files, key=_step)
 
 
 def read_tensors(file: Path) -> tuple[Tensors, dict[str, str]]:
@@ -261,5 +261,12 @@ def _place(file: Path) -> re.Match[str] | None:
     return re.fullmatch(r"(epoch|step)-(\d+)", file.stem)
 
 
-def _number(file: Path) -> int:
-    return int(file.stem.rpartition("-")[2])
+def _step(file: Path) -> tuple[float, int]:
+    """After how many steps it was made; epochs of a file that does not say are taken for late."""
+    kind, _, number = file.stem.partition("-")
+    try:
+        with safe_open(file, framework="pt") as opened:
+            step = float((opened.metadata() or {})["step"])
+    except (OSError, SafetensorError, KeyError, ValueError):
+        step = float(number) if kind == "step" else math.inf
+    return step, int(number)
