@@ -19,13 +19,14 @@ from espalier.runs import EveryEpoch, Plan, RunFolder
 
 SMALL_TEXT = ("--epochs", "4", "--hidden", "8", "--set", "recipe.batch=4", "--set", "keep=log")
 SMALL_CORPUS = (
-    "corpus.tokens=3000 corpus.vocabulary=20 corpus.rules=60 corpus.scaffolds=10 corpus.copies=20 "
-    "corpus.tests=20 recipe.batch=5 recipe.window=10 gradients=true keep=epoch+log"
-).split()
+    *("corpus.tokens=3000", "corpus.vocabulary=20", "corpus.rules=60", "corpus.scaffolds=10"),
+    *("corpus.copies=20", "corpus.tests=20", "recipe.batch=5", "recipe.window=10"),
+    *("gradients=true", "keep=epoch+log"),
+)
 SMALL_SHAPE = (
-    "shape.width=8 shape.hidden=8 shape.heads=2 shape.head_width=4 recipe.batch=8 "
-    "recipe.precision=float32 recipe.measures=4"
-).split()
+    *("shape.width=8", "shape.hidden=8", "shape.heads=2", "shape.head_width=4"),
+    *("recipe.batch=8", "recipe.precision=float32", "recipe.measures=4"),
+)
 SWEEP = """
 out = "{out}"
 [corpus]

@@ -1,4 +1,4 @@
-"""Work in a forked process: killed at a moment, on a small disk, as another user, with a time limit.
+"""Work in a forked process: killed at a moment, on a small disk, as another user, in a time.
 
 What is slow to import is imported once, before forking. The parent computes nothing itself: threads
 of a library that it had begun would be missing in its children.
