@@ -125,8 +125,8 @@ def content(out: Path) -> dict[str, Any]:
         name = str(file.relative_to(out))
         if file.suffix == ".safetensors":
             tensors, metadata = read_safetensors(file)
-            held = {key: (t.shape, _bytes(t)) for key, t in tensors.items()}
-            found[name] = held, {k: v for k, v in metadata.items() if k != "checksums"}
+            held = {key: (t.shape, _bytes(t)) for key, t in sorted(tensors.items())}
+            found[name] = held, sorted(metadata.items())
         elif file.name == "manifest.json":
             about = json.loads(file.read_text())
             found[name] = {k: about[k] for k in ("kind", "status", "config", "data")}

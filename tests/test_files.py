@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from espalier.errors import EspalierError, FileError
-from espalier.files import atomic_path, onto_disk, write_frame, write_text
+from espalier.files import atomic_path, onto_disk, remove_leftovers, write_frame, write_text
 from small_disk import small_disk
 
 FRAME = pd.DataFrame({"name": ["a", "b"], "count": [1, 2], "share": [0.5, 0.25]})
@@ -148,3 +148,11 @@ def test_a_name_that_is_too_long_is_refused(tmp_path):
 def test_a_folder_that_cannot_be_written_is_refused(folder):
     with pytest.raises(FileError, match=rf"cannot write {folder}/note: .*choose"):
         write_text(f"{folder}/note", "text")
+
+
+def test_what_a_killed_process_left_half_written_is_removed_and_nothing_else(tmp_path):
+    kept = [".lock", ".notes.json", "run.json.abcdefgh", ".hidden", "resume.safetensors"]
+    for name in (*kept, ".resume.safetensors.a1b2c3d4", ".manifest.json.abc_defg"):
+        (tmp_path / name).write_text("")
+    remove_leftovers(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(kept)

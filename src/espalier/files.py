@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -55,6 +56,16 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: str | os.PathLike[str]) -> None:
+    """Remove the temporary files of a process that was killed while it wrote in a folder.
+
+    Only whoever works there alone may do so.
+    """
+    for file in Path(folder).glob(".*"):
+        if re.fullmatch(r"\..+\.(json|jsonl|parquet|safetensors|png|svg)\.\w{8}", file.name):
+            file.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -6,10 +6,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.runs.test_loop import learner_of
 
 from espalier.errors import FileError
 from espalier.runs import RESUME, Plan, RunFolder, Snapshot, fit, list_runs, open_run
+from runs.test_loop import learner_of
 
 ABOUT = {"kind": "k", "status": "finished", "config": {}, "data": {}, "began": "b", "seconds": 1.0}
 

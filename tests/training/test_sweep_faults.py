@@ -6,12 +6,12 @@ import threading
 import time
 
 import pytest
-from tests.training.test_sweep import assert_same_folder
 
 from espalier.errors import ConfigError, EspalierError, FileError
 from espalier.runs import FolderHeldError, RunFolder, locked
 from espalier.training import read_sweep, run_sweep
 from espalier.training.sweep import ensembles, pending
+from training.test_sweep import assert_same_folder
 
 TOML = """
 out = "{out}"

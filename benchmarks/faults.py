@@ -1,0 +1,292 @@
+"""What happens to every kind of run when things go wrong: killed, no room, read-only, two at once.
+
+python -m benchmarks.faults [--moments 20] [--seed 0] [--kinds NAME ...] writes results/faults.json
+and the page docs/results/faults.md. A run is killed by SIGKILL at random moments, half of them
+drawn in time and half among the files it writes; it is given again, and what it leaves is compared
+with what a run leaves that nothing happened to: rows, tensors, metadata, manifests, pictures, bit
+for bit. Every other fault has to end with a clear word, and with the same result once it is mended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas  # noqa: F401 - here, so that no child has to
+import pyarrow.parquet  # noqa: F401
+import safetensors.torch  # noqa: F401
+
+import espalier.experiments
+import espalier.learnability.supervision  # noqa: F401
+from benchmarks.fault_kinds import Kind, content, kinds, save_often
+from benchmarks.forked import Ended, Limits, count_moments, run, start
+from benchmarks.harness import machine, report
+from espalier.files import write_text
+from espalier.runs import LOCK, MANIFEST
+
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "faults.md"
+YEAR = 365 * 86_400.0
+EDITS: dict[str, Callable[[dict[str, Any]], bytes]] = {
+    "not UTF-8": lambda found: b"\xff\xfe" + json.dumps(found).encode(),
+    "cut short": lambda found: json.dumps(found).encode()[:-20],
+    "seconds as text": lambda found: json.dumps(found | {"seconds": "2 s"}).encode(),
+    "data null": lambda found: json.dumps(found | {"data": None}).encode(),
+    "another kind": lambda found: json.dumps(found | {"kind": "holiday"}).encode(),
+    "another setting": lambda found: json.dumps(found | {"config": {"x": 1}}).encode(),
+    "a list": lambda found: b"[]",
+}
+
+
+@dataclass
+class Trial:
+    """One kind of run, the folder that nothing happened to, and how long that took."""
+
+    kind: Kind
+    place: Path
+    whole: Path
+    seconds: float
+    files: int
+    pick: random.Random
+    number: int = 0
+
+    def fresh(self) -> Path:
+        self.number += 1
+        out = self.place / f"{self.kind.name}-{self.number}"
+        out.mkdir()
+        return out
+
+    def work(self, out: Path) -> Callable[[], None]:
+        def often() -> None:
+            save_often()
+            self.kind.work(out)
+
+        return often
+
+    def finish(self, out: Path) -> str:
+        """What is wrong after the same is asked for again; nothing if all is as it should be."""
+        ended = run(self.work(out))
+        if ended.status:
+            return f"does not go on: {ended.text.strip()[-300:]}"
+        found = run(lambda: self._compare(out))
+        shutil.rmtree(out)
+        return found.text.strip()[-300:] if found.status else ""
+
+    def _compare(self, out: Path) -> None:
+        here, there = content(out), content(self.whole)
+        here, there = (json.loads(_plain(one, o)) for one, o in ((here, out), (there, self.whole)))
+        wrong = [n for n in sorted({*here, *there}) if here.get(n) != there.get(n)]
+        if wrong:
+            print(f"differs in {', '.join(wrong)}")
+            raise SystemExit(1)
+
+
+def _plain(found: dict[str, Any], out: Path) -> str:
+    """As text, without the folder's own name."""
+    return json.dumps({n: repr(v) for n, v in found.items()}).replace(str(out), "OUT")
+
+
+def prepare(kind: Kind, place: Path, seed: int) -> Trial:
+    """The trial of a kind, after it was run to its end."""
+    whole = place / f"{kind.name}-whole"
+    whole.mkdir()
+    trial = Trial(kind, place, whole, 0.0, 0, random.Random(f"{seed} {kind.name}"))
+    counted = count_moments(trial.work(whole))
+    if counted.status:
+        raise SystemExit(f"{kind.name}: {counted.text[-2000:]}")
+    trial.files = next(int(x) for x in reversed(counted.text.split("\n")) if x.isdecimal())
+    warm = trial.fresh()
+    trial.seconds = run(trial.work(warm)).seconds
+    shutil.rmtree(warm)
+    return trial
+
+
+Outcome = tuple[str, str]  # what was said, and what was wrong in the end
+
+
+def killed(trial: Trial, count: int) -> Iterator[Outcome]:
+    """SIGKILL, in time or among the files written, and then the same again."""
+    for number in range(count):
+        out = trial.fresh()
+        if number % 2:
+            limits = Limits(kill_at=trial.pick.randint(1, max(1, trial.files)))
+        else:
+            limits = Limits(kill_after=trial.pick.uniform(0, trial.seconds))
+        ended = run(trial.work(out), limits)
+        yield _trouble(ended) or "killed", trial.finish(out)
+
+
+def no_room(trial: Trial, count: int) -> Iterator[Outcome]:
+    """A disk on which no file can grow beyond some bytes."""
+    largest = max(file.stat().st_size for file in trial.whole.rglob("*") if file.is_file())
+    for _ in range(count):
+        out = trial.fresh()
+        ended = run(trial.work(out), Limits(file_bytes=trial.pick.randint(1, largest - 1)))
+        yield _said(ended, "cannot write"), trial.finish(out)
+
+
+def read_only(trial: Trial, count: int) -> Iterator[Outcome]:
+    """A folder that may not be written to."""
+    out = trial.fresh()
+    out.chmod(0o555)
+    ended = run(trial.work(out), Limits(unprivileged=True))
+    out.chmod(0o755)
+    yield _said(ended, "Permission denied"), trial.finish(out)
+
+
+def two_at_once(trial: Trial, count: int) -> Iterator[Outcome]:
+    """A second process on a folder while the first one holds it."""
+    out = trial.fresh()
+    first = start(trial.work(out))
+    while not list(out.rglob(LOCK)) and time.monotonic() - first.began < trial.seconds:
+        time.sleep(0.0005)
+    second = run(trial.work(out))
+    while (ended := first.ended()) is None:
+        time.sleep(0.001)
+    # Where nothing is kept on the way, both do all of it, and the file is written whole twice.
+    both = ended.status == second.status == 0
+    refused = [one for one in (ended, second) if "is being worked on by process" in one.text]
+    said = "refused" if refused else "both ended" if both else ended.text + second.text
+    yield _trouble(ended) or _trouble(second) or said, trial.finish(out)
+
+
+def jumping_clock(trial: Trial, count: int) -> Iterator[Outcome]:
+    """The time of day goes back a year, and on two years, while it runs; so when it goes on."""
+    out = trial.fresh()
+
+    def work() -> None:
+        real, calls = time.time, 0
+
+        def jumping() -> float:
+            nonlocal calls
+            calls += 1
+            return real() + (-YEAR if calls % 2 else YEAR)
+
+        time.time, time.gmtime = jumping, lambda *given: real_gmtime(jumping())  # type: ignore
+        trial.work(out)()
+
+    real_gmtime = time.gmtime
+    ended = run(work, Limits(kill_at=max(1, trial.files // 2)))
+    again = run(work)
+    yield _trouble(ended) or _trouble(again) or "went on", trial.finish(out)
+
+
+def edited(trial: Trial, count: int) -> Iterator[Outcome]:
+    """Manifests changed by hand, and put right again."""
+    out = trial.fresh()
+    run(trial.work(out), Limits(kill_at=max(1, trial.files * 3 // 4)))
+    for manifest in sorted(out.rglob(MANIFEST)):
+        whole = manifest.read_bytes()
+        for edit in EDITS.values():
+            manifest.write_bytes(edit(json.loads(whole)))
+            ended = run(trial.work(out))
+            manifest.write_bytes(whole)
+            words = ("manifest.json", "holds another run", "holds a run of kind", "holds ")
+            yield next((_said(ended, w) for w in words if w in ended.text), ended.text[-200:]), ""
+    yield "put right", trial.finish(out)
+
+
+def _said(ended: Ended, word: str) -> str:
+    """The word if it was said and nothing else went wrong; a run may also not have noticed."""
+    if ended.raw or ended.status == -9:
+        return _trouble(ended) or "killed"
+    return (
+        "refused" if word in ended.text else "went on" if ended.status == 0 else ended.text[-300:]
+    )
+
+
+def _trouble(ended: Ended) -> str:
+    return f"status {ended.status}: {ended.text[-400:]}" if ended.raw else ""
+
+
+FAULTS: dict[str, Callable[[Trial, int], Iterator[Outcome]]] = {
+    "kill -9": killed,
+    "full disk": no_room,
+    "read-only folder": read_only,
+    "two processes": two_at_once,
+    "clock that jumps": jumping_clock,
+    "manifest edited": edited,
+}
+FINE = {"killed", "refused", "went on", "both ended", "put right"}
+
+
+def row_of(trial: Trial, fault: str, count: int) -> dict[str, Any]:
+    """One line of the table, with all that was not as it should be."""
+    found = list(FAULTS[fault](trial, count))
+    said = [one for one, _ in found]
+    wrong = [f"{one[-300:]}" for one in said if one not in FINE] + [w for _, w in found if w]
+    return {
+        "run": trial.kind.name,
+        "fault": fault,
+        "tried": len(found),
+        "refused with a word": said.count("refused"),
+        "equal in the end": len(found) - len(wrong),
+        "wrong": wrong,
+    }
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--moments", type=int, default=20)
+    asked.add_argument("--seed", type=int, default=0)
+    asked.add_argument("--kinds", nargs="*")
+    asked.add_argument("--faults", nargs="*", choices=list(FAULTS))
+    given = asked.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        place.chmod(0o755)  # another user has to reach it
+        (place / "data").mkdir()
+        for kind in kinds(place / "data"):
+            if given.kinds is None or kind.name in given.kinds:
+                trial = prepare(kind, place, given.seed)
+                for fault in given.faults or FAULTS:
+                    count = given.moments if fault == "kill -9" else max(1, given.moments // 4)
+                    rows.append(row_of(trial, fault, count))
+                    print(*rows[-1].values(), sep="  ", flush=True)
+    report("faults", rows)
+    if given.kinds is None and given.faults is None:
+        write_text(PAGE, page(rows, given))
+
+
+def page(rows: list[dict[str, Any]], given: argparse.Namespace) -> str:
+    """The table as a page, with the command that made it."""
+    where = machine()
+    names = [name for name in rows[0] if name != "wrong"]
+    lines = ["| " + " | ".join(str(row[name]) for name in names) + " |" for row in rows]
+    head = (__doc__ or "").split("\n\n", maxsplit=1)[0]
+    return f"""# Faults
+
+```
+python -m benchmarks.faults --moments {given.moments} --seed {given.seed}
+```
+
+{head} Every kind of run at smoke scale, saving after every few steps. Killed runs were killed by
+SIGKILL, half of them at a random moment and half when they touched a random one of their files,
+and were then given again. What is there in the end is compared with a run that nothing happened
+to: rows, tensors, metadata, manifests and pictures, bit for bit. "Refused" runs ended with one line
+that says what is wrong, and went on once it was mended; the others did not come to notice, or, as
+`pairs`, which keeps nothing on the way, were made anew.
+
+{where["cpu"]}, {where["threads"]} thread, torch {where["torch"]}, shared with other work
+(`benchmarks/results/faults.json`):
+
+| {" | ".join(names)} |
+|{"---|" * len(names)}
+{chr(10).join(lines)}
+
+What cannot be tried here: a machine that loses power (files are written to a temporary name and
+renamed, rows are synchronised to the disk; whether a disk keeps what it said it kept is its own),
+and locks of network file systems that have none.
+"""
+
+
+if __name__ == "__main__":
+    main()
