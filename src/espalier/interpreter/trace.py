@@ -139,7 +139,10 @@ class Trace(Result):
         return self.state(layer - 1, position)[halt.variable] == halt.value
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row for each layer, sub-layer, position and variable."""
+        """One row for each layer, sub-layer, position and variable, with value and code.
+
+        A value is written as the program's author does, its code as rules number it.
+        """
         import pandas as pd
 
         rows = [
@@ -148,13 +151,15 @@ class Trace(Result):
                 moment.sublayer,
                 position,
                 name,
+                self.program.write(name, value),
                 repr(value) if isinstance(value, float) else show_value(value),
             )
             for moment in self.moments
             for name, column in moment.columns.items()
             for position, value in enumerate(column)
         ]
-        return pd.DataFrame(rows, columns=["layer", "sublayer", "position", "variable", "value"])
+        columns = ["layer", "sublayer", "position", "variable", "value", "code"]
+        return pd.DataFrame(rows, columns=columns)
 
 
 def as_bucket(program: Program, name: str, value: Value) -> Value:

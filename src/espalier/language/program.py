@@ -7,7 +7,7 @@ machines, the interpreter and the compiled network, start from it and from nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,10 +32,18 @@ from espalier.language.validation import (
     check_vocabulary,
     initial_values,
 )
+from espalier.language.value_names import (
+    ValueNames,
+    check_value_names,
+    names_of_values,
+    write_rule,
+    write_value,
+)
 from espalier.language.variables import (
     MOST_ITEMS,
     Categorical,
     Numerical,
+    Value,
     Variable,
     as_integer,
     as_items,
@@ -73,6 +81,7 @@ class Program(Result):
     vocabulary: tuple[str, ...] | None = None
     causal: bool = False  # a position sees itself and what is to its left, as in a decoder (A.3)
     text: TextFormat | None = None  # how people write to it and read its answer
+    value_names: ValueNames = field(default_factory=dict)  # how its author writes values
 
     @cached_property
     def specs(self) -> dict[str, Variable]:
@@ -100,6 +109,19 @@ class Program(Result):
         """Every number that a numerical variable, no head's output, may hold: not only buckets."""
         numerical = (name for name in self.variables if isinstance(self.specs[name], Numerical))
         return {name: held_numbers(self, name) for name in numerical}
+
+    def write(self, variable: str, value: Value | None) -> str:
+        """A value as the program's author writes it.
+
+        >>> import espalier as es
+        >>> es.zoo.load("scan").program.write("phase", 0)
+        'PARSE'
+        """
+        return write_value(self.specs[variable], self.derived(names_of_values)[variable], value)
+
+    def write_rule(self, rule: Rule) -> str:
+        """A rule with its values as the program's author writes them."""
+        return write_rule(self, rule)
 
     def derived(self, make: Callable[[Program], T]) -> T:
         """What `make` makes of the program: made once, and kept as long as the program is.
@@ -191,6 +213,7 @@ def program_spec(
     vocabulary: Sequence[str] | None = None,
     causal: bool = False,
     text: TextFormat | None = None,
+    value_names: Mapping[str, Sequence[str]] | None = None,
     max_paths: int = 1_000_000,
 ) -> Program:
     """A checked program, from its MLP function or from its rules.
@@ -199,7 +222,8 @@ def program_spec(
     `ffn_fn` is explored along at most `max_paths` paths; with `rules="lazy"` only when its rules
     are needed, which `interpret` does without. `vocabulary` names the tokens. In a
     `causal` program a position sees only its left, and `generate` can write with it. With `text` a
-    compiled model answers a text by `run_text`, also when read from a file.
+    compiled model answers a text by `run_text`, also when read from a file. `value_names` says how
+    you write the values of a variable, for traces, pages and the explorer.
 
     >>> from espalier.language import var
     >>> def step(z):
@@ -235,6 +259,7 @@ def program_spec(
         vocabulary=check_vocabulary(vocabulary, input_range),
         causal=check_causal(causal, heads),
         text=check_text(text, tokens=input_range, outputs=len(output.values)),
+        value_names=check_value_names(value_names, specs),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from espalier.errors import ProgramError
@@ -23,6 +24,7 @@ from espalier.language.validation import (
     check_range,
     check_vocabulary,
 )
+from espalier.language.value_names import check_value_names
 from espalier.language.variables import (
     Categorical,
     Numerical,
@@ -42,7 +44,9 @@ def to_record(program: Program) -> Record:
     names = list(program.specs)
     halt = program.halt
     # Left out where there is none, so that older programs keep their record.
-    text = {} if program.text is None else {"text": program.text.to_record()}
+    text: Record = {} if program.text is None else {"text": program.text.to_record()}
+    if program.value_names:
+        text["value_names"] = {name: [*names] for name, names in program.value_names.items()}
     return text | {
         "variables": {name: _spec(spec) for name, spec in program.variables.items()},
         "heads": {name: _head(head) for name, head in program.heads.items()},
@@ -58,8 +62,9 @@ def to_record(program: Program) -> Record:
 
 
 def program_hash(program: Program) -> str:
-    """A hash of all that a program does; how people write to it does not count."""
-    bare = {name: part for name, part in to_record(program).items() if name != "text"}
+    """A hash of all that a program does; how people write to it and its values does not count."""
+    words = ("text", "value_names")
+    bare = {name: part for name, part in to_record(program).items() if name not in words}
     record = json.dumps(bare, sort_keys=True)
     return hashlib.sha256(record.encode()).hexdigest()
 
@@ -102,7 +107,10 @@ def _read(record: Mapping[str, Any]) -> Program:
         text=_read_text(record, tokens, len(variables[record["output_name"]].values)),
     )
     names = list(program.specs)
-    return program.with_rules([_read_rule(rule, names) for rule in record["rules"]])
+    named = check_value_names(record.get("value_names"), program.specs)
+    return replace(program, value_names=named).with_rules(
+        [_read_rule(rule, names) for rule in record["rules"]]
+    )
 
 
 def _read_text(record: Mapping[str, Any], tokens: int, outputs: int) -> TextFormat | None:

@@ -117,6 +117,7 @@ class _Translator:
             vocabulary=words if len(set(words)) == len(words) else None,
             causal=self.causal,
             text=_text(self.words, self.facts[self.expression].values),
+            value_names=self.views.value_names(),
         )
         values = self.facts[self.expression].values
         return Translation(program, self.layers, self.words, values, self.longest)

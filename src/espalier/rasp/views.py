@@ -12,6 +12,9 @@ from espalier.rasp.expressions import Expression
 from espalier.rasp.facts import ByIndex, ByToken, Computed, Facts, Part, as_fraction
 from espalier.rasp.names import Names
 
+# How code 0 is written: no value yet, or BOS.
+BLANK = "·"
+
 
 @dataclass(frozen=True)
 class View:
@@ -21,6 +24,7 @@ class View:
     blank: Value
     form: Callable[[Any], Value]
     declare: Callable[..., Variable]
+    values: tuple[str, ...] | None = None  # how they are written, the blank first
 
 
 class Views:
@@ -40,7 +44,9 @@ class Views:
             values = self.facts[node].values
             codes = {value: 1 + place for place, value in enumerate(values)}
             declare = partial(var, len(values) + 1)
-            self._made[node]["code"] = View(self.names.of(node), 0, codes.__getitem__, declare)
+            written = (BLANK, *(str(value) or repr(value) for value in values))
+            name = self.names.of(node)
+            self._made[node]["code"] = View(name, 0, codes.__getitem__, declare, written)
         return self._made[node]["code"]
 
     def number(self, node: Expression) -> View:
@@ -57,7 +63,9 @@ class Views:
     def missing(self, node: Expression) -> View:
         """1 where there is a value, 2 where it is None."""
         name = self.names.of(node, "missing")
-        view = View(name, 0, lambda value: 2 if value is None else 1, partial(var, 3))
+        written = (BLANK, "some", "None")
+        is_none: Callable[[Any], Value] = lambda value: 2 if value is None else 1  # noqa: E731
+        view = View(name, 0, is_none, partial(var, 3), written)
         return self._made[node].setdefault("missing", view)
 
     def selected(self, part: Part, *, with_bos: bool) -> View:
@@ -78,6 +86,11 @@ class Views:
             declare = partial(set_var, declared, size)
             made[identity] = View(name, frozenset(), sets.__getitem__, declare)
         return made[identity]
+
+    def value_names(self) -> dict[str, tuple[str, ...]]:
+        """How the values of views are written, where they are not their own names."""
+        made = (view for views in self._made.values() for view in views.values())
+        return {view.name: view.values for view in made if view.values is not None}
 
     def variables(self) -> dict[str, Variable]:
         """The declarations of all views."""

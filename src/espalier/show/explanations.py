@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from espalier.language import ByInput, ByPosition, show_value
+from espalier.language import ByInput, ByPosition
 from espalier.show.pages import plain as html
 from espalier.show.pages import row, table
 from espalier.show.text import count, first_lines, shorten, without_middle
@@ -46,7 +46,7 @@ def headline(why: Explanation) -> str:
     """The value that is explained, in one line."""
     node = why.target
     when = "at the end" if why.to_end else f"after layer {node.layer}"
-    value = f"{node.variable} = {show_value(why.value)}"
+    value = f"{node.variable} = {why.trace.program.write(node.variable, why.value)}"
     return f"why {value} at position {node.position}, {when}"
 
 
@@ -74,13 +74,19 @@ def step_place(node: Node) -> str:
 
 def _how(why: Explanation, edges: list[Edge]) -> str:
     target, first = edges[0].target, edges[0]
-    now = f"{target.variable} = {show_value(why.value_of(target))}"
+    now = _shown(why, target)
     if first.rule is not None:
-        rule = shorten(str(why.trace.program.rules[first.rule]), LONGEST_RULE)
+        program = why.trace.program
+        rule = shorten(program.write_rule(program.rules[first.rule]), LONGEST_RULE)
         return f"{now} by rule {first.rule} [{rule}]"
     carried = [edge.source for edge in edges if edge.kind == "carried"]
     places = ", ".join(without_middle([str(node.position) for node in carried], 8))
     return f"{now} carried from {carried[0].variable} at {places}{''.join(_match(why, edges))}"
+
+
+def _shown(why: Explanation, node: Node) -> str:
+    value = why.trace.program.write(node.variable, why.value_of(node))
+    return f"{node.variable} = {value}"
 
 
 def _match(why: Explanation, edges: list[Edge]) -> Iterator[str]:
@@ -88,13 +94,11 @@ def _match(why: Explanation, edges: list[Edge]) -> Iterator[str]:
     keys = [edge.source for edge in edges if edge.kind == "key"]
     for edge in edges:
         if edge.kind == "query":
-            query = edge.source.variable
-            shown = show_value(why.value_of(edge.source))
-            yield f", where {keys[0].variable} matches {query} = {shown}"
+            yield f", where {keys[0].variable} matches {_shown(why, edge.source)}"
 
 
 def _start(why: Explanation, node: Node) -> str:
-    value = f"{node.variable} = {show_value(why.value_of(node))}"
+    value = _shown(why, node)
     match why.trace.program.initial[node.variable]:
         case ByInput():
             return f"{value} from the token {token_names(why.trace)[node.position]}"
@@ -108,8 +112,9 @@ def circuit_text(found: Circuit) -> str:
     """How many heads, rules and positions are used, then each with its number of inputs."""
     program = found.program
     where = "every position" if found.position is None else f"position {found.position}"
+    written = {n: program.write_rule(program.rules[n]) for n in found.rules}
     rules = [
-        f"  rule {number} [{shorten(str(program.rules[number]), LONGEST_RULE)}]: {inputs}"
+        f"  rule {number} [{shorten(written[number], LONGEST_RULE)}]: {inputs}"
         for number, inputs in found.rules.items()
     ]
     return "\n".join(

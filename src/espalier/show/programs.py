@@ -26,7 +26,8 @@ def program_text(program: Program) -> str:
         *(f"  {name}: head, {head}" for name, head in program.heads.items()),
     ]
     if program.halt is not None:
-        lines.append(f"  halts when {program.halt.variable} = {program.halt.value} everywhere")
+        value = program.write(program.halt.variable, program.halt.value)
+        lines.append(f"  halts when {program.halt.variable} = {value} everywhere")
     if program.causal:
         lines.append("  causal: a position sees itself and those to its left")
     return "\n".join(lines)

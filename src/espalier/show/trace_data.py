@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from espalier.interpreter import as_bucket
-from espalier.language import Numerical, Program, Rule, show_value
+from espalier.language import Program, Rule
 from espalier.show.pages import LONGEST_TEXT
 from espalier.show.programs import listed_rules
 from espalier.show.text import shorten
@@ -21,7 +21,7 @@ from espalier.show.trace_text import changed, title, token_names
 
 if TYPE_CHECKING:
     from espalier.interpreter import Assignment, Trace
-    from espalier.language import Value, Variable
+    from espalier.language import Value
 
 # What a page holds: cells of columns, changes whose rule is looked up, characters of rules.
 STORED_CELLS = 1_600_000
@@ -37,7 +37,8 @@ def trace_data(trace: Trace) -> dict[str, Any]:
     A step's columns are numbers into `columns`, whose entries are numbers into `values` (and
     `shown`). Its `wrote` gives, for each variable, the rules of its changed positions in order.
     """
-    program, columns, writers = trace.program, _Columns(), _Writers(trace.program)
+    program, writers = trace.program, _Writers(trace.program)
+    columns = _Columns(program)
     steps: dict[int, dict[str, Any]] = {}
     held = 0
     # From both ends inwards, so that what is left out is the middle.
@@ -98,9 +99,8 @@ def _step(trace: Trace, place: int, columns: _Columns, writers: _Writers) -> dic
     return {
         "title": title(moment),
         "place": place,
-        "now": [columns.column(spec, moment.columns[name]) for name, spec in specs.items()],
-        "before": previous
-        and [columns.column(spec, previous.columns[name]) for name, spec in specs.items()],
+        "now": [columns.column(name, moment.columns[name]) for name in specs],
+        "before": previous and [columns.column(name, previous.columns[name]) for name in specs],
         "wrote": wrote,
     }
 
@@ -108,18 +108,18 @@ def _step(trace: Trace, place: int, columns: _Columns, writers: _Writers) -> dic
 class _Columns:
     """Values and columns, each stored once and known by its number."""
 
-    def __init__(self) -> None:
-        self._values: dict[tuple[bool, Value | None], int] = {}
-        self._columns: dict[tuple[bool, tuple[Value | None, ...]], int] = {}
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._values: dict[tuple[str, Value | None], int] = {}
+        self._columns: dict[tuple[str, tuple[Value | None, ...]], int] = {}
         self.columns: list[list[int]] = []
         self.cells = 0
 
-    def column(self, spec: Variable, cells: Sequence[Value | None]) -> int:
-        # 1 and 1.0 are equal as keys, but large ones are shown differently.
-        real = isinstance(spec, Numerical)
-        number = self._columns.setdefault((real, tuple(cells)), len(self.columns))
+    def column(self, name: str, cells: Sequence[Value | None]) -> int:
+        # Each variable by itself: 1 of one may be written otherwise than 1 of another.
+        number = self._columns.setdefault((name, tuple(cells)), len(self.columns))
         if number == len(self.columns):
-            codes = (self._values.setdefault((real, x), len(self._values)) for x in cells)
+            codes = (self._values.setdefault((name, x), len(self._values)) for x in cells)
             self.columns.append(list(codes))
             self.cells += len(cells)
         return number
@@ -129,8 +129,8 @@ class _Columns:
         return [sorted(x) if isinstance(x, frozenset) else x for _, x in self._values]
 
     def shown(self) -> list[str]:
-        """Every value as people read it."""
-        return [show_value(x) for _, x in self._values]
+        """Every value as the program's author writes it."""
+        return [shorten(self._program.write(name, x), LONGEST_TEXT) for name, x in self._values]
 
 
 class _Writers:
@@ -163,7 +163,7 @@ class _Writers:
         for names, rules in self._groups[variable].items():
             rule = rules.get(tuple(self._bucket(name, seen[name]) for name in names))
             if rule is not None:
-                text = shorten(str(rule), LONGEST_TEXT)
+                text = shorten(self._program.write_rule(rule), LONGEST_TEXT)
                 self._room -= 0 if (text, names) in self.texts else len(text)
                 return self.texts.setdefault((text, names), len(self.texts))
         return UNKNOWN

@@ -21,6 +21,7 @@ from espalier.show.trace_text import (
     changed,
     ending,
     headline,
+    output_names,
     title,
     token_names,
 )
@@ -48,7 +49,7 @@ def trace_page(trace: Trace) -> str:
     body = fill(
         "trace.html",
         input=_sequence(token_names(trace)),
-        output=_sequence(map(str, trace.outputs)),
+        output=_sequence(output_names(trace)),
         ending=ending(trace),
         counts=_counts(trace),
         width="wide" if across + max(map(len, held["names"])) > MOST_BESIDE else "",
@@ -64,7 +65,7 @@ def trace_fragment(trace: Trace) -> str:
     """A static snippet, one table for each sub-layer, whose styles stay inside it."""
     return (
         f"{style('trace.css')}\n<p><code>{_sequence(token_names(trace))} → "
-        f"{_sequence(map(str, trace.outputs))}</code> ({ending(trace)})</p>\n"
+        f"{_sequence(output_names(trace))}</code> ({ending(trace)})</p>\n"
         f"{_all_layers(trace, FRAGMENT_CELLS)}"
     )
 
@@ -103,7 +104,7 @@ def program_tables(program: Program) -> str:
     heads = [line(name, str(head)) for name, head in program.heads.items()]
     halt = program.halt
     halting = (
-        f"Halts when {halt.variable} = {halt.value} everywhere."
+        f"Halts when {halt.variable} = {program.write(halt.variable, halt.value)} everywhere."
         if halt
         else "No halting condition."
     )
@@ -125,7 +126,7 @@ def program_fragment(program: Program) -> str:
 def _first(program: Program, name: str) -> str:
     match program.initial[name]:
         case Constant(value):
-            return f"as {show_value(value)}"
+            return f"as {program.write(name, value)}"
         case ByInput():
             return "by token"
         case ByPosition():
@@ -159,7 +160,9 @@ def _table(trace: Trace, place: int, positions: list[int]) -> str:
     rows = []
     for name, column in moment.columns.items():
         cells = [
-            "…" if p is None else _cell(column[p], changed(moment, previous, name, p))
+            "…"
+            if p is None
+            else _cell(trace.program, name, column[p], changed(moment, previous, name, p))
             for p in shown
         ]
         kind = "output" if name == trace.program.output_name else ""
@@ -168,9 +171,10 @@ def _table(trace: Trace, place: int, positions: list[int]) -> str:
     return table(head, rows, caption=title(moment))
 
 
-def _cell(value: Value | None, is_changed: bool) -> str:
+def _cell(program: Program, name: str, value: Value | None, is_changed: bool) -> str:
     names = ["null"] * (value is None) + ["changed"] * is_changed
     mark = f' class="{" ".join(names)}"' if names else ""
+    text, code = plain(program.write(name, value)), show_value(value)
+    mark += f' title="code {code}"' if text != code else ""
     # Bold by its element too: some viewers of notebooks drop styles.
-    text = f"<b>{show_value(value)}</b>" if is_changed else show_value(value)
-    return f"<td{mark}>{text}</td>"
+    return f"<td{mark}>{f'<b>{text}</b>' if is_changed else text}</td>"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from espalier.language import show_value
 from espalier.show.programs import idle_text
 from espalier.show.text import count
 
@@ -43,8 +42,17 @@ def coloured_trace(trace: Trace) -> Text:
 
 def headline(trace: Trace) -> str:
     """Input, output and number of layers in one line."""
-    outputs = " ".join(map(show_value, trace.outputs))
+    outputs = " ".join(output_names(trace))
     return f"{' '.join(token_names(trace))}  ->  {outputs}   ({ending(trace)})"
+
+
+def output_names(trace: Trace) -> list[str]:
+    """The outputs as the program's author writes them; those that the answer leaves out are not."""
+    program = trace.program
+    kept, text = trace.outputs, program.text
+    if text is not None:
+        kept = [value for value in kept[text.skip :] if text.answers[value] is not None] or kept
+    return [_visible(program.write(program.output_name, value)) for value in kept]
 
 
 def ending(trace: Trace) -> str:
@@ -73,7 +81,11 @@ def token_names(trace: Trace) -> list[str]:
     """
     known = trace.program.vocabulary
     names = [known[token] if known else str(token) for token in trace.tokens]
-    return [name if name.isprintable() else repr(name)[1:-1] for name in names]
+    return list(map(_visible, names))
+
+
+def _visible(name: str) -> str:
+    return name if name.isprintable() else repr(name)[1:-1]
 
 
 def _elided(moment: Moment, layers: int) -> bool:
@@ -84,7 +96,8 @@ def _elided(moment: Moment, layers: int) -> bool:
 def _block(trace: Trace, moment: Moment, previous: Moment | None) -> list[str]:
     rows = {
         name: [
-            show_value(value) + ("*" if changed(moment, previous, name, position) else " ")
+            trace.program.write(name, value)
+            + ("*" if changed(moment, previous, name, position) else " ")
             for position, value in enumerate(column)
         ]
         for name, column in moment.columns.items()

@@ -73,6 +73,12 @@ def addition() -> Entry:
             example="34+56",
             strip="0",
         ),
+        value_names={
+            "wave": ("AHEAD", "HERE", "GONE", "PARKED", "ORIGIN"),
+            "turn": ("LATER", "NOW", "NEVER"),
+            "out": (*DIGITS, "PAD"),
+            "sum": [f"{total}/3" for total in range(20)],
+        },
     )
     return Entry(
         program=program,

@@ -34,6 +34,7 @@ from espalier.zoo.numbers import DIGITS, add, read_numbers, sample_sum, write_nu
 
 # Tokens after the ten digits. Digits and END are what the program writes.
 END, PLUS, EQUALS, START = 10, 11, 12, 13
+VOCABULARY = (*DIGITS, "END", "+", "=", "START")
 # After the totals 0 to 18: no digit has arrived.
 MISSING = 19
 # The bell waits, is about to ring for the second number, has rung for it, and so for the first.
@@ -69,7 +70,7 @@ def addition_scratchpad() -> Entry:
         output_name="next",
         input_range=14,
         halt_spec=halt_spec("done"),
-        vocabulary=[*"0123456789", "END", "+", "=", "START"],
+        vocabulary=VOCABULARY,
         text=TextFormat(
             symbols=(*DIGITS, "", "+"),
             answers=(*DIGITS, None),
@@ -83,6 +84,12 @@ def addition_scratchpad() -> Entry:
             stop=END,
         ),
         causal=True,
+        value_names={
+            "moving": VOCABULARY,
+            "bell": ("WAITING", "SOON", "SECOND", "SOON_AGAIN", "FIRST", "WRITTEN"),
+            "total": (*map(str, range(MISSING)), "MISSING"),
+            "next": (*DIGITS, "END"),
+        },
     )
     return Entry(
         program=program,

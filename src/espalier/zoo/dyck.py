@@ -64,6 +64,10 @@ def dyck(kinds: int = 2, depth: int = 8) -> Entry:
             least=0,
             choose="last",
         ),
+        value_names={
+            "height": (*map(str, range(depth + 1)), "lost"),
+            **{f"level_{level}": PAIRS[:kinds] for level in range(1, depth + 1)},
+        },
     )
     return Entry(
         program=program,

@@ -74,6 +74,10 @@ def _program(modulus: int, symbols: list[str]) -> Program:
             example="3+4*2",
             choose="last",
         ),
+        value_names={
+            "kind": ("NUMBER", "OPERATION", "ORIGIN"),
+            "state": ("WAITING", "PASSED", "DONE"),
+        },
     )
 
 

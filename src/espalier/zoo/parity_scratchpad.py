@@ -28,6 +28,7 @@ from espalier.zoo.parity import read_bits
 
 # Tokens. The first three are also what the program writes.
 ZERO, ONE, END, EQUALS, START = range(5)
+VOCABULARY = ("0", "1", "END", "=", "START")
 
 State = MutableMapping[str, Any]
 
@@ -54,7 +55,7 @@ def parity_scratchpad() -> Entry:
         output_name="next",
         input_range=5,
         halt_spec=halt_spec("done"),
-        vocabulary=["0", "1", "END", "=", "START"],
+        vocabulary=VOCABULARY,
         text=TextFormat(
             symbols=("0", "1"),
             answers=("0", "1", None),
@@ -67,6 +68,7 @@ def parity_scratchpad() -> Entry:
             stop=END,
         ),
         causal=True,
+        value_names={"moving": VOCABULARY, "passed": VOCABULARY, "next": VOCABULARY[:3]},
     )
     return Entry(
         program=program,

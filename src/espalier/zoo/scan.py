@@ -138,6 +138,13 @@ def _program(text: TextFormat | None) -> Program:
         halt_spec=halt_spec("phase", halt_value=DONE),
         vocabulary=TOKENS,
         text=text,
+        value_names={
+            "phase": ("PARSE", "DECODE", "DONE"),
+            "symbol": SYMBOLS,
+            "node": NODES,
+            "action": ACTIONS,
+            **dict.fromkeys(("depth", "top_depth", "next_depth"), ("-", "top", "below")),
+        },
     )
 
 

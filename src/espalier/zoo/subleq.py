@@ -75,6 +75,11 @@ def subleq(
             join=" ",
             errors={size.overflown: "a cell left the range of the machine"},
         ),
+        value_names={
+            "mem": (*names, "overflown"),
+            "sign": ("AT_MOST_0", "POSITIVE", "NO_NUMBER"),
+            "phase": ("READ", "SUBTRACT", "BRANCH", "DONE"),
+        },
     )
     return Entry(
         program=program,

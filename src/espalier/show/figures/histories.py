@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 from espalier.interpreter import Explanation
 from espalier.interventions import Node
-from espalier.language import show_value
 from espalier.programs import Circuit
 from espalier.show.explanations import headline
 from espalier.show.figures.canvas import BLUE, GREY, INK, PALE, QUIET, RED, panel_on, whole
@@ -37,7 +36,8 @@ def draw_history(why: Explanation, *, ax: Axes | None = None) -> Figure:
     ax = panel_on(ax, (max(4.0, COLUMN * len(why.trace.tokens) + 1), LINE * (height + 3)))
     for node in shown:
         x, y = places[node]
-        text = f"{shorten(node.variable, LONGEST)} = {show_value(why.value_of(node))}"
+        value = why.trace.program.write(node.variable, why.value_of(node))
+        text = f"{shorten(node.variable, LONGEST)} = {shorten(value, LONGEST)}"
         frame = {"boxstyle": "round", "facecolor": "white", "edgecolor": PALE}
         colour = RED if node == explained else INK
         style: dict[str, Any] = {"family": "DejaVu Sans Mono", "parse_math": False, "usetex": False}

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 
 from espalier.errors import ProgramError
 from espalier.interpreter import Trace
-from espalier.language import as_integer, show_value
+from espalier.language import as_integer
 from espalier.show.figures.canvas import BLUE, INK, PALE, PALE_BLUE, QUIET, RED, whole
 from espalier.show.text import count, ends, shorten, without_middle
-from espalier.show.trace_text import changed, ending, title, token_names
+from espalier.show.trace_text import changed, ending, output_names, title, token_names
 
 # Unless layers are chosen, a figure is at most this wide and about this high.
 MOST_WIDTH = 11.0
@@ -93,8 +93,13 @@ def _grid(trace: Trace) -> _Grid:
     label = (
         max(len(shorten(name, LONGEST_NAME)) for name in [*names, "input"]) * CHARACTER + PADDING
     )
-    values = {x for moment in trace.moments for column in moment.columns.values() for x in column}
-    widest = max(len(shorten(show_value(value), LONGEST_VALUE)) for value in values)
+    values = {
+        (name, x)
+        for moment in trace.moments
+        for name, column in moment.columns.items()
+        for x in column
+    }
+    widest = max(len(shorten(trace.program.write(*one), LONGEST_VALUE)) for one in values)
     narrowest = widest * CHARACTER + PADDING
     room = MOST_WIDTH - 2 * MARGIN - label
     for most in range(min(len(tokens), int(room / narrowest)), 0, -1):
@@ -163,7 +168,7 @@ def _draw_heading(sheet: _Sheet, trace: Trace, grid: _Grid) -> None:
 
 def _heading(trace: Trace, room: int) -> str:
     """The trace in one line; without the middle of input and output if they are long."""
-    tokens, outputs = token_names(trace), list(map(str, trace.outputs))
+    tokens, outputs = token_names(trace), output_names(trace)
     for most in range(min(len(tokens), room), 1, -1):
         sides = [" ".join(without_middle(words, most)) for words in (tokens, outputs)]
         text = f"{sides[0]} → {sides[1]}   ({ending(trace)})"
@@ -190,7 +195,11 @@ def _draw_table(sheet: _Sheet, trace: Trace, grid: _Grid, *, place: int, corner:
         for position, left, cell in grid.lefts(x):
             value = None if position is None else column[position]
             new = position is not None and changed(moment, previous, name, position)
-            text = "…" if position is None else shorten(show_value(value), LONGEST_VALUE)
+            text = (
+                "…"
+                if position is None
+                else shorten(trace.program.write(name, value), LONGEST_VALUE)
+            )
             color, weight = (QUIET if value is None else INK), ("bold" if new else "normal")
             sheet.write((left + cell / 2, y + LINE / 2), text, color=color, weight=weight)
             if new:

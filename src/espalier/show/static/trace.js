@@ -89,6 +89,7 @@
       written += mark && !empty;
       cleared += mark && empty;
       cell.textContent = trace.shown[number];
+      cell.title = coded(number);
       cell.className = (empty ? "null" : "") + (mark ? " changed" : "");
     }));
     $(".now h2").textContent = step.title;
@@ -104,10 +105,17 @@
     mark();
   }
 
+  // The code behind a name, for a tooltip.
+  const coded = (number) => {
+    const value = trace.values[number];
+    const plain = Array.isArray(value) ? `{${value}}` : `${value}`;
+    return value === null || trace.shown[number] === plain ? "" : `code ${plain}`;
+  };
   const exactly = (number) => {
     const value = trace.values[number];
     const shown = trace.shown[number];
-    return typeof value === "number" && Number(shown) !== value ? `${value}` : shown;
+    const rounded = typeof value === "number" && /[.e]/.test(shown) && !Number.isNaN(Number(shown));
+    return rounded && Number(shown) !== value ? `${value}` : shown;
   };
 
   // What happened to the cell that is pointed at, in words.
