@@ -11,6 +11,7 @@ TOOLS := captum circuitsvis nnsight onnx pyvene transformer-lens transformers
 demo: $(READY)  ## run the main job and write demo/index.html
 	@mkdir -p demo
 	@$(BIN)/espalier demo -o demo/index.html
+	@echo "In this checkout that is: $(BIN)/espalier explore"
 
 test: lint  ## everything that must hold
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2

@@ -3,7 +3,6 @@ from types import SimpleNamespace
 import pytest
 
 import espalier as es
-from espalier.commands.targets import load_target
 from espalier.errors import (
     CompileError,
     EspalierError,
@@ -15,6 +14,7 @@ from espalier.errors import (
     listed,
     nearest,
 )
+from espalier.targets import load_target
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from espalier.commands import (
     decomposition,
     demo_command,
     doctor_command,
+    explore_command,
     learnability,
     learning,
     programs,
@@ -38,6 +39,7 @@ learnability.register(app)
 app.command(scan_command, name="scan")
 app.command(demo_command, name="demo")
 app.command(doctor_command, name="doctor")
+app.command(explore_command, name="explore")
 training.register(app)
 learning.register(app)
 app.command(reproduce_command, name="reproduce")

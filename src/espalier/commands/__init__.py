@@ -3,6 +3,7 @@
 from espalier.commands import decomposition, learnability, learning, programs, syntax, training
 from espalier.commands.demo import demo_command
 from espalier.commands.doctor import doctor_command
+from espalier.commands.explore import explore_command
 from espalier.commands.reproduce import reproduce_command
 from espalier.commands.scan import scan_command
 
@@ -10,6 +11,7 @@ __all__ = [
     "decomposition",
     "demo_command",
     "doctor_command",
+    "explore_command",
     "learnability",
     "learning",
     "programs",

@@ -35,6 +35,7 @@ def demo_command(
         ],
     )
     out.print(f"{time.perf_counter() - began:.0f} s. Open {output.resolve()}", highlight=False)
+    out.print("To try inputs of your own, type: espalier explore", highlight=False)
     wrong = any(
         result.disagreements or result.right_in_weights < result.inputs for result in results
     )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from espalier.commands.show import console, show_pairs
-from espalier.commands.targets import load_target, tokens_read
 from espalier.errors import DataError, FileError
+from espalier.targets import load_target, tokens_read
 
 if TYPE_CHECKING:
     from espalier.language import Rule

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from espalier.commands.show import console, show_pairs, show_table
-from espalier.commands.targets import load_target, parse_set, tokens_read, with_writing
 from espalier.errors import FileError
+from espalier.targets import load_target, parse_set, tokens_read, with_writing
 
 if TYPE_CHECKING:
     import torch

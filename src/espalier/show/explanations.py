@@ -72,6 +72,11 @@ def step_place(node: Node) -> str:
     return f"{when if node.layer else 'start'}, position {node.position}"
 
 
+def placed_steps(why: Explanation) -> list[tuple[str, str]]:
+    """The same steps as words alone: where, and what happened."""
+    return [(step_place(step.node), step.how) for step in steps(why)]
+
+
 def _how(why: Explanation, edges: list[Edge]) -> str:
     target, first = edges[0].target, edges[0]
     now = _shown(why, target)

@@ -16,4 +16,5 @@ def histogram(letters: int = 26, longest: int = 32) -> Entry:
         translate(count, vocabulary=alphabet(letters), longest=longest),
         answer=list,
         expected=lambda word: [word.count(letter) for letter in word],
+        example="hello",
     )

@@ -30,5 +30,8 @@ def sort(values: int = 10, longest: int = 16) -> Entry:
     ordered = categorical(aggregate(select(rank, indices, eq), tokens)).named("ordered")
     numbers = range(check_range("values", values))
     return sequence_entry(
-        translate(ordered, vocabulary=numbers, longest=longest), answer=list, expected=sorted
+        translate(ordered, vocabulary=numbers, longest=longest),
+        answer=list,
+        expected=sorted,
+        example="3 1 2",
     )

@@ -1,0 +1,27 @@
+"""What a person looks at: programs, networks and runs on a local page, in a file, in a notebook.
+
+A page asks questions by name (`answers`), among what was named when it was opened (`session`). The
+same modules of `static/` draw it in three homes: `server` on loopback, `bundle` as one file that
+needs no network, `notebook` as a widget. Needs the extra `espalier[explore]` for the first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from espalier.explorer.answers import answer
+from espalier.explorer.session import Session
+
+if TYPE_CHECKING:
+    from espalier.explorer.server import serve
+
+__all__ = ["Session", "answer", "serve"]
+
+
+def __getattr__(name: str) -> Any:
+    # Starlette and uvicorn are an extra.
+    if name == "serve":
+        from espalier.explorer.server import serve
+
+        return serve
+    raise AttributeError(f"module 'espalier.explorer' has no attribute {name!r}")
