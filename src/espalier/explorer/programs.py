@@ -10,7 +10,7 @@ from espalier.errors import DataError, EspalierError, ProgramError
 from espalier.explorer.session import Session, number_of, text_of
 from espalier.interpreter import Trace, interpret
 from espalier.interventions import Set
-from espalier.language import Numerical, Program
+from espalier.language import Numerical, Program, Value
 from espalier.show import (
     explanation_headline,
     explanation_steps,
@@ -113,6 +113,7 @@ def _read_set(program: Program, one: Any) -> Set:
         raise ProgramError(f"a value is set by variable, step, position and value; found {one!r}")
     name, step = one["variable"], number_of(one, "step")
     spec, value = program.specs[name], one.get("value")
+    held: Value | None
     match value:
         case None:
             held = None

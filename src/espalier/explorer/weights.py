@@ -98,7 +98,7 @@ def _column(session: Session, asked: Answer, run: Run, name: str, sublayer: Any)
 def _same(value: Any, found: Any, is_number: bool) -> bool:
     if not is_number or value is None or found is None:
         return bool(value == found)
-    return abs(value - found) <= 1e-3 * max(1.0, abs(value))
+    return bool(abs(value - found) <= 1e-3 * max(1.0, abs(value)))
 
 
 def _write(program: Any, name: str, value: Any) -> str:
@@ -128,7 +128,7 @@ def residual(session: Session, asked: Answer) -> Answer:
 def attention(session: Session, asked: Answer) -> Answer:
     """Who attends to whom in a layer, by a head: on symbols and in the weights."""
     trace, _, run = _run(session, asked)
-    head, layer = asked.get("head"), number_of(asked, "layer", least=1, most=10**6)
+    head, layer = str(asked.get("head")), number_of(asked, "layer", least=1, most=10**6)
     if head not in trace.program.heads:
         raise ProgramError(f"there is no head {head!r}")
     if layer > min(trace.layers, run.layers):
