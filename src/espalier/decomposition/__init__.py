@@ -42,6 +42,7 @@ from espalier.decomposition.on_networks import NetworkPairs
 from espalier.decomposition.pairs import PairMatrix, Pairs
 from espalier.decomposition.parts import Part, Parts, Space
 from espalier.decomposition.recursion import propagate
+from espalier.decomposition.rows import relevant_rows
 from espalier.decomposition.rules import (
     BiasApart,
     ByTotal,
@@ -105,4 +106,5 @@ __all__ = [
     "interdependence_corpus",
     "one_thread_each",
     "propagate",
+    "relevant_rows",
 ]

@@ -34,13 +34,22 @@ StepOf = Callable[[Tensor, State, Tensor], State]
 
 
 def through_recurrent(
-    body: Recurrent, both: Both, focus: Float[Tensor, "F N 1"], allocation: Allocation
+    body: Recurrent,
+    both: Both,
+    focus: Float[Tensor, "F N 1"],
+    allocation: Allocation,
+    *,
+    state: Float[Tensor, "L F H"] | None = None,
 ) -> list[Tensor]:
-    """Both parts after each layer, those that enter the first one before them."""
+    """Both parts after each layer, those that enter the first one before them.
+
+    A `state` to go on from, of a GRU in one direction, is irrelevant.
+    """
     terms, found = terms_of(allocation), [both]
-    for directions in body.layers:
+    for place, directions in enumerate(body.layers):
+        before = None if state is None else state[place]
         made = [
-            _hidden(_run(one, _turn(found[-1], number), _turn(focus, number), terms))
+            _hidden(_run(one, _turn(found[-1], number), _turn(focus, number), terms, before))
             for number, one in enumerate(directions)
         ]
         found.append(_beside(made))
@@ -90,7 +99,11 @@ def _input_weights(direction: LSTMDirection | GRULayer) -> Tensor:
 
 
 def _run(
-    direction: LSTMDirection | GRULayer, both: Both, here: Float[Tensor, "F N 1"], terms: Terms
+    direction: LSTMDirection | GRULayer,
+    both: Both,
+    here: Float[Tensor, "F N 1"],
+    terms: Terms,
+    hidden: Float[Tensor, "F H"] | None = None,
 ) -> list[State]:
     """The state before the first step, and after each."""
     match direction:
@@ -100,6 +113,8 @@ def _run(
             widths = [direction.from_hidden.shape[1]]
     entering, step = both @ _input_weights(direction).T, _step(direction, terms)
     found = [tuple(both.new_zeros(*both.shape[:2], width) for width in widths)]
+    if hidden is not None:
+        found[0][0][1] = hidden
     for now, where in zip(entering.unbind(2), here.unbind(1), strict=True):
         found.append(step(now, found[-1], where))
     return found

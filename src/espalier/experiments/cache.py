@@ -16,6 +16,7 @@ from espalier.data import Examples, ScaffoldConfig, scaffold_corpus
 from espalier.errors import ConfigError
 from espalier.experiments.experiment import Row
 from espalier.experiments.scaffold_models import ScaffoldModels
+from espalier.nets.language import read_shape
 from espalier.nets.lstm import LSTMShape, StackedWeights, read_tensors
 from espalier.runs import Progress, RunFolder, choose_device, on_device
 from espalier.training import manifest_config, train
@@ -75,7 +76,7 @@ class TrainedScaffolds:
             )
         tensors, metadata = read_tensors(self.folder.path / f"epoch-{epoch}.safetensors")
         weights = {name: tensor.to(self.device) for name, tensor in tensors.items()}
-        return weights, LSTMShape(**json.loads(metadata["shape"]))
+        return weights, read_shape(json.loads(metadata["shape"]))
 
     @cached_property
     def groups(self) -> list[Group]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from espalier.errors import ConfigError, nearest
 from espalier.experiments import (
+    architectures,
     english_figures,
     parity_figures,
     scaffold_claims,
@@ -17,6 +18,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     **syntax_figures.EXPERIMENTS,
     **scaffold_figures.EXPERIMENTS,
     **scaffold_claims.EXPERIMENTS,
+    **architectures.EXPERIMENTS,
     **parity_figures.EXPERIMENTS,
     **scan_figures.EXPERIMENTS,
     **english_figures.EXPERIMENTS,

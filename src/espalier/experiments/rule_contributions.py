@@ -10,6 +10,7 @@ token, D embedding, H units, L layers.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,43 +34,16 @@ from espalier.runs import matmul_precision
 
 
 @dataclass(frozen=True)
-class RuleContributions:
-    """Members before the rules of their test sequences."""
+class Contributions(ABC):
+    """Members before the rules of their test sequences, whatever their architecture."""
 
-    layers: list[LSTMLayer]
-    inputs: Float[Tensor, "E M K D"]
-    state: StackedState
     decoder: Float[Tensor, "E V H"]
     close: int
+    length: int  # tokens of the scaffold
 
-    @classmethod
-    def of(
-        cls, weights: StackedWeights, shape: LSTMShape, examples: Sequence[Examples], *, close: int
-    ) -> RuleContributions:
-        """Each member before the open symbols of its own test set, all of one scaffold length."""
-        device = weights["encoder.weight"].device
-        tokens = torch.from_numpy(np.stack([one.tokens for one in examples])).long().to(device)
-        open_at = torch.from_numpy(np.stack([one.open_at for one in examples])).to(device)
-        places = open_at[..., None] + torch.arange(examples[0].length + 1, device=device)
-        return cls(
-            layers=stacked_layers(weights),
-            inputs=members.look_up(weights["encoder.weight"], tokens.gather(2, places)),
-            state=states_before(weights, shape, tokens, at=open_at),
-            decoder=weights.get("decoder.weight", weights["encoder.weight"]),
-            close=close,
-        )
-
-    @property
-    def length(self) -> int:
-        """Tokens of the scaffold."""
-        return self.inputs.shape[2] - 1
-
+    @abstractmethod
     def contribution(self, places: Sequence[int]) -> Float[Tensor, "E M H"]:
         """What these places contribute to the hidden state at the last scaffold token."""
-        focus = torch.zeros(self.inputs.shape[:3], dtype=torch.bool, device=self.inputs.device)
-        focus[..., list(places)] = True
-        with matmul_precision("float32"):
-            return propagate(self.layers, self.inputs, focus, state=self.state).relevant[:, :, -1]
 
     def logits(self, part: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V"]:
         """What a part of the hidden state says; the decoder's bias belongs to no part."""
@@ -92,6 +66,39 @@ class RuleContributions:
             "hidden": _mean_ratio(*parts),
             "logits": _mean_ratio(*(self.logits(part) for part in parts)),
         }
+
+@dataclass(frozen=True)
+class RuleContributions(Contributions):
+    """LSTMs before the rules of their test sequences."""
+
+    layers: list[LSTMLayer]
+    inputs: Float[Tensor, "E M K D"]
+    state: StackedState
+
+    @classmethod
+    def of(
+        cls, weights: StackedWeights, shape: LSTMShape, examples: Sequence[Examples], *, close: int
+    ) -> RuleContributions:
+        """Each member before the open symbols of its own test set, all of one scaffold length."""
+        device = weights["encoder.weight"].device
+        tokens = torch.from_numpy(np.stack([one.tokens for one in examples])).long().to(device)
+        open_at = torch.from_numpy(np.stack([one.open_at for one in examples])).to(device)
+        places = open_at[..., None] + torch.arange(examples[0].length + 1, device=device)
+        return cls(
+            layers=stacked_layers(weights),
+            inputs=members.look_up(weights["encoder.weight"], tokens.gather(2, places)),
+            state=states_before(weights, shape, tokens, at=open_at),
+            decoder=weights.get("decoder.weight", weights["encoder.weight"]),
+            close=close,
+            length=examples[0].length,
+        )
+
+    def contribution(self, places: Sequence[int]) -> Float[Tensor, "E M H"]:
+        """What these places contribute to the hidden state at the last scaffold token."""
+        focus = torch.zeros(self.inputs.shape[:3], dtype=torch.bool, device=self.inputs.device)
+        focus[..., list(places)] = True
+        with matmul_precision("float32"):
+            return propagate(self.layers, self.inputs, focus, state=self.state).relevant[:, :, -1]
 
 
 def _mean_ratio(together: Tensor, alone: Tensor, rest: Tensor) -> list[float]:

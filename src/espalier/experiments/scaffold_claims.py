@@ -39,16 +39,20 @@ class Claims:
 
 def measure(config: Claims, cache: RunCache) -> list[Row]:
     """One row a claim and scaffold length: the number, its interval, and whether it holds."""
+    chance = 1 / config.over_epochs.models.corpus.vocabulary_size
+    rows: list[Row] = decide(rows_by_figure(config, cache), chance=chance).to_dict("records")
+    return rows
+
+
+def rows_by_figure(config: Claims, cache: RunCache) -> dict[int, pandas.DataFrame]:
+    """The rows of every figure that the claims rest on."""
     import pandas as pd
 
     configs = dict.fromkeys(FIGURES, config.over_epochs) | {12: config.gradients}
-    tables = {
+    return {
         number: pd.DataFrame(cache.rows(figure.measure, configs[number]))
         for number, figure in FIGURES.items()
     }
-    decided = decide(tables, chance=1 / config.over_epochs.models.corpus.vocabulary_size)
-    rows: list[Row] = decided.to_dict("records")
-    return rows
 
 
 def decide(tables: Mapping[int, pandas.DataFrame], *, chance: float) -> pandas.DataFrame:

@@ -9,7 +9,8 @@ from typing import Any
 from espalier.errors import ConfigError
 from espalier.experiments.cache import DOMAINS, RunCache
 from espalier.experiments.experiment import Row, Scale
-from espalier.experiments.rule_contributions import RuleContributions
+from espalier.experiments.network_contributions import contributions_of
+from espalier.experiments.rule_contributions import Contributions
 from espalier.experiments.scaffold_models import ScaffoldModels, familiarity, frequency
 from espalier.runs import matmul_precision
 from espalier.training import member_gradients
@@ -106,7 +107,7 @@ def from_open_symbol(config: OverEpochs, cache: RunCache) -> list[Row]:
     scaffold token.
     """
 
-    def of(rules: RuleContributions) -> Iterator[tuple[Label, list[Row]]]:
+    def of(rules: Contributions) -> Iterator[tuple[Label, list[Row]]]:
         yield {}, [{"probability": p} for p in rules.close_probability([0])]
 
     return _over_rules(config.models, config.models.kept, cache, of)
@@ -118,7 +119,7 @@ def from_growing_focus(config: GrowingFocus, cache: RunCache) -> list[Row]:
     The caption names no test set; both are computed.
     """
 
-    def of(rules: RuleContributions) -> Iterator[tuple[Label, list[Row]]]:
+    def of(rules: Contributions) -> Iterator[tuple[Label, list[Row]]]:
         for i in range(rules.length + 1) if rules.length == config.length else ():
             found = rules.close_probability(range(i + 1))
             yield {"in_focus": i}, [{"probability": p} for p in found]
@@ -129,7 +130,7 @@ def from_growing_focus(config: GrowingFocus, cache: RunCache) -> list[Row]:
 def interdependence(config: OverEpochs, cache: RunCache) -> list[Row]:
     """DI(open symbol, scaffold), of hidden states and of logits, by member, epoch and test set."""
 
-    def of(rules: RuleContributions) -> Iterator[tuple[Label, list[Row]]]:
+    def of(rules: Contributions) -> Iterator[tuple[Label, list[Row]]]:
         found = rules.interdependence()
         pairs = zip(found["hidden"], found["logits"], strict=True)
         yield {}, [{"hidden": hidden, "logits": logits} for hidden, logits in pairs]
@@ -143,7 +144,7 @@ def by_rule_frequency(config: RuleFrequency, cache: RunCache) -> list[Row]:
     Test scaffolds are random, as the corpus of Appendix B is; those of training are computed too.
     """
 
-    def of(rules: RuleContributions) -> Iterator[tuple[Label, list[Row]]]:
+    def of(rules: Contributions) -> Iterator[tuple[Label, list[Row]]]:
         for focus, places in (("open", [0]), ("scaffold", range(1, rules.length + 1))):
             yield {"focus": focus}, [{"probability": p} for p in rules.close_probability(places)]
 
@@ -176,14 +177,14 @@ def _over_rules(
     models: ScaffoldModels,
     epochs: tuple[int, ...],
     cache: RunCache,
-    of: Callable[[RuleContributions], Iterable[tuple[Label, list[Row]]]],
+    of: Callable[[Contributions], Iterable[tuple[Label, list[Row]]]],
 ) -> list[Row]:
     """What `of` finds in the rules of both test sets: labels, and a value a member."""
     rows: list[Row] = []
     for epoch, group, weights, shape in cache.trained(models).walk(epochs):
         for domain in DOMAINS:
             examples = group.examples(domain)
-            rules = RuleContributions.of(weights, shape, examples, close=models.corpus.close)
+            rules = contributions_of(weights, shape, examples, close=models.corpus.close)
             for label, values in of(rules):
                 rows += group.label(values, epoch=epoch, domain=domain, **label)
     return rows

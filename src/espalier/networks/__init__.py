@@ -10,6 +10,7 @@ from espalier.networks.blocks import (
     Activation,
     ActivationName,
     Attention,
+    Body,
     FeedForward,
     GRULayer,
     HeadPart,
@@ -20,6 +21,7 @@ from espalier.networks.blocks import (
     Sublayer,
     Transformer,
 )
+from espalier.networks.members import member_body
 from espalier.networks.network import Network
 from espalier.networks.reading import network
 from espalier.networks.tokens import Tokens, WordTokenizer, read_focus
@@ -29,6 +31,7 @@ __all__ = [
     "Activation",
     "ActivationName",
     "Attention",
+    "Body",
     "FeedForward",
     "GRULayer",
     "HeadPart",
@@ -41,6 +44,7 @@ __all__ = [
     "Tokens",
     "Transformer",
     "WordTokenizer",
+    "member_body",
     "network",
     "plain",
     "read_focus",

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from espalier.errors import ModelError
 from espalier.nets.compiled import FixedDepth
+from espalier.nets.language import AnyModel
 from espalier.nets.lstm import LanguageModel, check_logits, load_language_model
 from espalier.nets.transformer import TransformerShape
 from espalier.networks.blocks import Body, HeadPart, Linear
@@ -59,7 +60,7 @@ def network(
         found = module
     else:
         found = read_module(module, embedding=embedding, decoder=decoder, causal=causal)
-        if isinstance(module, LanguageModel) and tokenizer is None:
+        if isinstance(module, AnyModel) and tokenizer is None:
             tokenizer = module.vocabulary
     if tokenizer is not None:
         found = replace(found, tokenizer=as_tokenizer(tokenizer))

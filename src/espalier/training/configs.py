@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
 
 from espalier.errors import ConfigError, check_whole, is_number, nearest
+from espalier.nets.language import Architecture, PositionKind
 from espalier.runs import Precision
 
 OptimiserName = Literal["adam", "adafactor", "adafactor-absolute"]
+LanguageOptimiser = Literal["sgd", "adamw"]
 StepPrecision = Literal["float32", "tf32", "bfloat16"]
 
 
 @dataclass(frozen=True)
 class Network:
     """The sizes of a language model; the vocabulary's size comes from the data.
+
+    `heads` and `positions` are a Transformer's, whose `hidden` is the width of its stream.
 
     >>> Network(hidden=64, tied=True).layers
     1
@@ -26,16 +30,32 @@ class Network:
     embedding: int | None = None
     tied: bool = False
     dropout: float = 0.0
+    architecture: Architecture = "lstm"
+    heads: int = 5
+    positions: PositionKind = "learned"
+
+    def __post_init__(self) -> None:
+        _check_choice("architecture", self.architecture, get_args(Architecture))
+        _check_choice("positions", self.positions, get_args(PositionKind))
+
+    def sizes(self, *, longest: int) -> dict[str, Any]:
+        """What `language_model` takes; `longest` is how much a Transformer reads at once."""
+        found = asdict(self)
+        if self.architecture == "transformer":
+            return found | {"longest": longest}
+        return {name: found[name] for name in found if name not in ("heads", "positions")}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """SGD without momentum or weight decay, truncated backpropagation, state carried over.
+    """SGD without momentum or weight decay, truncated backpropagation, state carried over; or AdamW.
 
     lstms-compose-bottom-up, 4.1: learning rate 1 throughout, gradients clipped at 0.25. Where
     `anneal` is above 1, the learning rate is divided by it after an epoch whose validation loss
     is no better than the best, and training ends early once it is below `smallest_rate`.
     In the last `settle` epochs the rate falls to a hundredth, by the same factor each time.
+    With `optimiser` "adamw" the rate rises over `warm_up` steps and falls to 0 by a cosine, and
+    matrices decay by `weight_decay` (Loshchilov and Hutter 2019).
     `precision` concerns products on CUDA only.
 
     >>> Recipe(epochs=10, learning_rate=4.0).clip
@@ -51,9 +71,17 @@ class Recipe:
     smallest_rate: float = 0.0
     settle: int = 0
     precision: Precision = "tf32"
+    optimiser: LanguageOptimiser = "sgd"
+    warm_up: int = 0
+    weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
         check_whole(self, ("epochs", "batch", "window"), error=ConfigError)
+        _check_choice("optimiser", self.optimiser, get_args(LanguageOptimiser))
+        if self.optimiser == "adamw" and (self.anneal != 1 or self.settle):
+            raise ConfigError("adamw's rate falls by a cosine; leave out anneal and settle")
+        if self.optimiser == "sgd" and (self.warm_up or self.weight_decay):
+            raise ConfigError("warm_up and weight_decay are adamw's; set optimiser=adamw")
         _check_rate(self.learning_rate)
         _check_choice("precision", self.precision, get_args(Precision))
         if not 0 <= self.settle < self.epochs:

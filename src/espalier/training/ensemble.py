@@ -20,9 +20,11 @@ from torch import Tensor
 
 from espalier.errors import ModelError
 from espalier.nets import Noise
-from espalier.nets.lstm import LanguageModel, members
+from espalier.nets.language import AnyModel, stacked
+from espalier.nets.lstm import members
 from espalier.runs import Snapshot, Step, captured
 from espalier.training.configs import Recipe
+from espalier.training.adamw import Schedule, moments_of, step_adamw
 from espalier.training.lstm_learner import Labels, LSTMLearner, clip_scales
 from espalier.training.measures import Measure
 
@@ -32,7 +34,7 @@ class Member:
     """One model of an ensemble: its name, first weights, seed of dropout, and labels for rows."""
 
     name: str
-    model: LanguageModel
+    model: AnyModel
     seed: int = 0
     labels: Labels = field(default_factory=dict)
 
@@ -52,9 +54,12 @@ class EnsembleLearner(LSTMLearner):
         _refuse_mismatch(team, streams)
         labels, first = {one.name: one.labels for one in team}, team[0].model
         super().__init__(labels, recipe, like=first, measure=measure, device=device)
-        stacked = members.stack([one.model for one in team])
-        self.weights = {name: tensor.to(device) for name, tensor in stacked.items()}
-        self.hidden, self.cell = members.initial_state(self.weights, self.shape, streams.shape[2])
+        first_weights = members.stack([one.model for one in team])
+        self.weights = {name: tensor.to(device) for name, tensor in first_weights.items()}
+        state = stacked.initial_state(self.weights, self.shape, streams.shape[2])
+        self.memory = dict(zip(stacked.state_names(self.shape), state, strict=False))
+        if recipe.optimiser == "adamw":
+            self.memory |= moments_of(self.weights)
         self.streams, self.seeds = streams.to(device), torch.tensor([m.seed for m in team])
         self.steps_per_epoch = (streams.shape[1] - 1) // recipe.window
         rates = [one.model.shape.dropout for one in team]
@@ -105,23 +110,27 @@ class _Share:
         # `.data`: to autograd, what another share does to its own slice is no change of this one
         self.weights = {name: tensor.data[mine].requires_grad_() for name, tensor in named}
         self.streams, self.seeds = whole.streams[mine], whole.seeds[mine].to(whole.device)
-        self.hidden, self.cell = whole.hidden.data[:, mine], whole.cell.data[:, mine]
+        self.shape, own = whole.shape, whole.memory.items()
+        self.memory = {name: _narrow(name, tensor.data, mine) for name, tensor in own}
+        self.state = [self.memory[name] for name in stacked.state_names(whole.shape)]
+        self.before = stacked.initial_state(self.weights, whole.shape, self.streams.shape[2])
         self.dropout = None if whole.dropout is None else whole.dropout[mine]
         self.rate, self.loss_sum = whole.rate[mine], whole.loss_sum[mine]
         self.taken = torch.zeros((), dtype=torch.int64, device=self.device)
         self.steps_per_epoch = whole.steps_per_epoch
+        self.schedule = Schedule(self.recipe, self.recipe.epochs * whole.steps_per_epoch)
         self._offsets = torch.arange(self.recipe.window + 1, device=self.device)
         self._step: Step | None = None
 
     def run(self, first: int, steps: int) -> None:
         """Take steps from number `first` on; the state is zero at the head of the data."""
         if self._step is None:
-            mutable = [self.hidden, self.cell, self.taken, self.loss_sum]
+            mutable = [*self.memory.values(), self.taken, self.loss_sum]
             self._step = captured(self._one_step, [*self.weights.values(), *mutable], self.device)
         for step in range(first, first + steps):
             if step % self.steps_per_epoch == 0:
-                self.hidden.zero_()
-                self.cell.zero_()
+                for part in self.state:
+                    part.zero_()
             self._step()
 
     def _one_step(self) -> None:
@@ -129,21 +138,31 @@ class _Share:
         start = (self.taken % self.steps_per_epoch) * self.recipe.window
         tokens = self.streams.index_select(1, start + self._offsets).long()
         noise = None if self.dropout is None else Noise(self.dropout, self.seeds, self.taken)
-        state = (self.hidden, self.cell)
-        hidden, (last, cell) = members.read(self.weights, tokens[:, :-1], state, noise=noise)
+        state = tuple(self.state) or self.before
+        hidden, after = stacked.read(self.weights, self.shape, tokens[:, :-1], state, noise=noise)
         decode = members.decode_aligned if self.device.type == "cuda" else members.decode
         logits = decode(self.weights, hidden.flatten(1, 2))
         losses = members.mean_losses(logits, tokens[:, 1:].flatten(1, 2))
         gradients = torch.autograd.grad(losses.sum(), list(self.weights.values()))
         with torch.no_grad():
-            scales = clip_scales(gradients, self.recipe.clip) * self.rate
-            for weight, gradient in zip(self.weights.values(), gradients, strict=True):
-                by_member = scales.view(-1, *[1] * (weight.dim() - 1))
-                weight.addcmul_(gradient, by_member, value=-1)
-            self.hidden.copy_(last)
-            self.cell.copy_(cell)
+            self._update(gradients)
+            for part, now in zip(self.state, after, strict=False):
+                part.copy_(now)
             self.loss_sum.add_(losses)
             self.taken.add_(1)
+
+    def _update(self, gradients: Sequence[Tensor]) -> None:
+        """One step down, each member's gradients clipped by themselves."""
+        scales = clip_scales(gradients, self.recipe.clip)
+        if self.recipe.optimiser == "adamw":
+            clipped = [g * scales.view(-1, *[1] * (g.dim() - 1)) for g in gradients]
+            rate = self.schedule.rate(self.taken)
+            step_adamw(self.weights, clipped, self.memory, (rate, self.taken), self.recipe)
+            return
+        scales = scales * self.rate
+        for weight, gradient in zip(self.weights.values(), gradients, strict=True):
+            by_member = scales.view(-1, *[1] * (weight.dim() - 1))
+            weight.addcmul_(gradient, by_member, value=-1)
 
 
 def member_state(state: Mapping[str, Tensor], index: int) -> dict[str, Tensor]:
@@ -160,6 +179,10 @@ def join_states(states: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
         name: torch.cat([one[name] for one in states], _axis(name)) if tensor.dim() else tensor
         for name, tensor in states[0].items()
     }
+
+
+def _narrow(name: str, tensor: Tensor, mine: slice) -> Tensor:
+    return tensor[:, mine] if _axis(name) else tensor[mine]
 
 
 def _axis(name: str) -> int:

@@ -2,7 +2,8 @@
 
 Three magnitudes at every place from the open symbol (0) to the last scaffold token (k):
 `embedding` and `hidden` are derivatives of the loss at the close symbol with respect to the
-embedding read there and the top layer's hidden state there; `output` is the derivative of that
+embedding read there and the top layer's hidden state there, in a Transformer the stream that enters
+its last layer, where later places read it; `output` is the derivative of that
 place's own loss, predicting the token after it, with respect to its logits: the error that a
 predictable scaffold makes small.
 """
@@ -17,7 +18,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.data import Examples
-from espalier.nets.lstm import LSTMShape, StackedWeights, lstm_cell, members
+from espalier.nets.language import CausalShape, GRUShape, gru_cell, stacked
+from espalier.nets.lstm import LSTMLayer, LSTMShape, StackedWeights, lstm_cell, members
 from espalier.runs import Row
 
 
@@ -58,7 +60,7 @@ def gradients_at(
     weights = {name: tensor.detach() for name, tensor in weights.items()}
     embedded = members.look_up(weights["encoder.weight"], tokens).requires_grad_()
     nudges = embedded.new_zeros(*tokens.shape, shape.hidden).requires_grad_()
-    hidden = _nudged(weights, embedded, nudges)
+    hidden = _nudged(weights, shape, embedded, nudges)
     at = torch.arange(len(tokens), device=tokens.device)[:, None, None]
     row = torch.arange(tokens.shape[1], device=tokens.device)[:, None]
     there = hidden[at, row, places]
@@ -75,6 +77,7 @@ def gradients_at(
 
 def _nudged(
     weights: StackedWeights,
+    shape: LSTMShape,
     inputs: Float[Tensor, "E M N D"],
     nudges: Float[Tensor, "E M N H"],
 ) -> Float[Tensor, "E M N H"]:
@@ -82,15 +85,36 @@ def _nudged(
 
     The derivative with respect to a zero nudge is the one with respect to the state itself.
     """
-    below, layers = inputs, members.stacked_layers(weights)
-    for number, layer in enumerate(layers, start=1):
-        recurrent = layer.from_hidden.mT
-        hidden = cell = torch.zeros_like(nudges[:, :, 0])
-        steps = []
-        for t, now in enumerate(members.project(layer, below).unbind(2)):
-            *_, cell, hidden = lstm_cell(now + hidden @ recurrent, cell)
-            if number == len(layers):
-                hidden = hidden + nudges[:, :, t]
-            steps.append(hidden)
-        below = torch.stack(steps, dim=2)
+    if isinstance(shape, CausalShape):
+        return stacked.streams(weights, shape, inputs, nudge=nudges)[-1]
+    below = inputs
+    for number in range(shape.layers):
+        added = nudges if number == shape.layers - 1 else torch.zeros_like(nudges)
+        if isinstance(shape, GRUShape):
+            below = _nudged_gru(stacked.gru_weights(weights, number), below, added)
+        else:
+            below = _nudged_lstm(members.stacked_layers(weights)[number], below, added)
     return below
+
+
+def _nudged_lstm(layer: LSTMLayer, below: Tensor, nudges: Tensor) -> Float[Tensor, "E M N H"]:
+    hidden = cell = torch.zeros_like(nudges[:, :, 0])
+    steps = []
+    for now, nudge in zip(members.project(layer, below).unbind(2), nudges.unbind(2), strict=True):
+        *_, cell, hidden = lstm_cell(now + hidden @ layer.from_hidden.mT, cell)
+        hidden = hidden + nudge
+        steps.append(hidden)
+    return torch.stack(steps, dim=2)
+
+
+def _nudged_gru(
+    weights: tuple[Tensor, Tensor, Tensor, Tensor], below: Tensor, nudges: Tensor
+) -> Float[Tensor, "E M N H"]:
+    from_input, from_hidden, input_bias, hidden_bias = weights
+    projected = below @ from_input.mT.unsqueeze(1) + input_bias[:, None, None]
+    hidden, steps = torch.zeros_like(nudges[:, :, 0]), []
+    for now, nudge in zip(projected.unbind(2), nudges.unbind(2), strict=True):
+        past = hidden @ from_hidden.mT + hidden_bias.unsqueeze(1)
+        hidden = gru_cell(now, past, hidden)[-1] + nudge
+        steps.append(hidden)
+    return torch.stack(steps, dim=2)

@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from espalier.nets.lstm import LanguageModel, StackedWeights
+from espalier.nets.language import AnyModel
+from espalier.nets.lstm import StackedWeights
 from espalier.runs import Row, Snapshot, matmul_precision
 from espalier.training.configs import Recipe
 from espalier.training.measures import Measure
@@ -29,15 +30,14 @@ class LSTMLearner:
 
     steps_per_epoch: int
     weights: StackedWeights
-    hidden: Tensor
-    cell: Tensor
+    memory: dict[str, Tensor]  # recurrent states, and what an optimiser keeps
 
     def __init__(
         self,
         members: Mapping[str, Labels],
         recipe: Recipe,
         *,
-        like: LanguageModel,
+        like: AnyModel,
         measure: Measure,
         device: torch.device,
     ) -> None:
@@ -119,8 +119,8 @@ class LSTMLearner:
 
     def _kept(self) -> list[tuple[str, Tensor]]:
         weights = [(f"weights.{name}", tensor) for name, tensor in self.weights.items()]
-        names = ("hidden", "cell", "loss_sum", "rate", "best")
-        return [*weights, *((name, getattr(self, name)) for name in names)]
+        names = ("loss_sum", "rate", "best")
+        return [*weights, *self.memory.items(), *((name, getattr(self, name)) for name in names)]
 
 
 def clip_scales(gradients: Sequence[Tensor], limit: float) -> Float[Tensor, " E"]:

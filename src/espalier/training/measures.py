@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.data import Examples, ScaffoldCorpus, fold
+from espalier.nets.language import stacked
 from espalier.nets.lstm import LSTMShape, StackedWeights, members
 
 GATES_AT_ONCE = 1 << 26  # numbers held for all members and steps of a chunk: 256 MiB
@@ -73,8 +74,8 @@ def close_probabilities(
     close: int,
 ) -> Float[Tensor, "E M"]:
     """P(close) by every member for each of its sequences, read at step `at` of the sequence."""
-    state = members.initial_state(weights, shape, tokens.shape[2])
-    hidden, _ = members.read(weights, tokens, state)
+    state = stacked.initial_state(weights, shape, tokens.shape[2])
+    hidden, _ = stacked.read(weights, shape, tokens, state)
     index = at[:, None, :, None].expand(-1, 1, -1, hidden.shape[-1])
     there = hidden.gather(1, index).squeeze(1)
     return torch.softmax(members.decode(weights, there), dim=-1)[..., close]
@@ -82,7 +83,10 @@ def close_probabilities(
 
 @dataclass(frozen=True)
 class TextLoss:
-    """Mean loss on held-out text, the state carried from its beginning to its end."""
+    """Mean loss on held-out text, the state carried from its beginning to its end.
+
+    A Transformer reads as many tokens before each window as there is room for.
+    """
 
     tokens: Int[Tensor, "S B"]
     name: str = "valid"
@@ -90,10 +94,15 @@ class TextLoss:
 
     @classmethod
     def of(
-        cls, stream: np.ndarray, device: torch.device, *, name: str = "valid", batch: int = 10
+        cls,
+        stream: np.ndarray,
+        device: torch.device,
+        *,
+        name: str = "valid",
+        batch: int = 10,
+        window: int = 35,
     ) -> TextLoss:
         """Held-out text in `batch` rows; a short text in fewer."""
-        window = 35
         rows = max(1, min(batch, len(stream) // (window + 1)))
         window = min(window, len(stream) // rows - 1)
         folded = fold(stream, batch=rows, window=window)
@@ -103,13 +112,13 @@ class TextLoss:
     def __call__(self, weights: StackedWeights, shape: LSTMShape) -> list[dict[str, float]]:
         """Loss in nats and perplexity by member."""
         size = len(weights["encoder.weight"])
-        state = members.initial_state(weights, shape, self.tokens.shape[1])
+        state = stacked.initial_state(weights, shape, self.tokens.shape[1])
         total = weights["encoder.weight"].new_zeros(size, dtype=torch.float64)
         count = (len(self.tokens) - 1) // self.window
         for k in range(count):
             place = slice(k * self.window, (k + 1) * self.window + 1)
             both = self.tokens[place].expand(size, -1, -1)
-            hidden, state = members.read(weights, both[:, :-1], state)
+            hidden, state = stacked.read(weights, shape, both[:, :-1], state)
             logits = members.decode(weights, hidden.flatten(1, 2))
             total += members.mean_losses(logits, both[:, 1:].flatten(1, 2))
         losses = (total / count).tolist()

@@ -18,7 +18,8 @@ from espalier.data import (
     scaffold_corpus,
 )
 from espalier.errors import ConfigError
-from espalier.nets.lstm import LanguageModel, language_model, models_of
+from espalier.nets.language import AnyModel, language_model
+from espalier.nets.lstm import models_of
 from espalier.runs import Plan, Row, RunFolder, Snapshot, parse_schedule
 from espalier.training.configs import Network, Recipe
 from espalier.training.ensemble import EnsembleLearner, Member
@@ -69,7 +70,7 @@ class ScaffoldRun(Trainable):
             needs_folder="gradients are recorded in a run's folder",
         )
 
-    def models(self, weights: Snapshot, device: torch.device) -> tuple[LanguageModel, ...]:
+    def models(self, weights: Snapshot, device: torch.device) -> tuple[AnyModel, ...]:
         """Every member as a model of its own."""
         return models_of(weights.tensors, weights.metadata)
 
@@ -91,7 +92,7 @@ def scaffold_learner(
                 vocabulary_size=run.corpus.vocabulary_size,
                 words=run.corpus.words,
                 seed=run.corpus.seed,
-                **asdict(run.network),
+                **run.network.sizes(longest=max(recipe.window, run.corpus.test_length)),
             ),
             run.corpus.seed,
             {name: getattr(run.corpus, name) for name in LABELS},

@@ -37,7 +37,8 @@ class SingleLearner(LSTMLearner):
         self.weights = dict[str, Tensor](model.named_parameters())
         self.stream = stream.T.contiguous().to(device)  # (B, S)
         self.steps_per_epoch = (self.stream.shape[1] - 1) // recipe.window
-        self.hidden, self.cell = model.initial_state(len(self.stream))
+        hidden, cell = model.initial_state(len(self.stream))
+        self.memory = {"hidden": hidden, "cell": cell}
         self._devices = [device] if device.type == "cuda" else []
         with torch.random.fork_rng(self._devices):
             torch.manual_seed(seed)
@@ -54,21 +55,22 @@ class SingleLearner(LSTMLearner):
             self._set_generators(self._generators)
             for step in range(self.step, self.step + steps):
                 if step % self.steps_per_epoch == 0:
-                    self.hidden.zero_()
-                    self.cell.zero_()
+                    self.memory["hidden"].zero_()
+                    self.memory["cell"].zero_()
                 self._one_step(step % self.steps_per_epoch * self.recipe.window)
             self._generators = self._generator_states()
 
     def _one_step(self, start: int) -> None:
         tokens = self.stream[:, start : start + self.recipe.window + 1].long()
-        logits, (hidden, cell) = self.model(tokens[:, :-1], (self.hidden, self.cell))
+        state = (self.memory["hidden"], self.memory["cell"])
+        logits, (hidden, cell) = self.model(tokens[:, :-1], state)
         loss = functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
         gradients = torch.autograd.grad(loss, list(self.weights.values()))
         scales = clip_scales([gradient[None] for gradient in gradients], self.recipe.clip)
         with torch.no_grad():
             for parameter, gradient in zip(self.weights.values(), gradients, strict=True):
                 parameter.addcmul_(gradient, scales * self.rate, value=-1)
-        self.hidden, self.cell = hidden.detach(), cell.detach()
+        self.memory = {"hidden": hidden.detach(), "cell": cell.detach()}
         self.loss_sum += loss.detach()
 
     def state(self) -> dict[str, Tensor]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import torch
 
 from espalier.data import TextCorpus, fold, text_corpus
 from espalier.errors import ConfigError
-from espalier.nets.lstm import LanguageModel, Vocabulary, language_model, models_of
+from espalier.nets.language import AnyModel, language_model
+from espalier.nets.lstm import LanguageModel, Vocabulary, models_of
 from espalier.runs import Plan, Snapshot, parse_schedule
 from espalier.training.configs import Network, Recipe
 from espalier.training.ensemble import EnsembleLearner, Member
@@ -48,6 +49,12 @@ class TextRun(Trainable):
     def __post_init__(self) -> None:
         if self.engine not in ("alone", "batched"):
             raise ConfigError(f"engine is {self.engine!r}; use 'alone' or 'batched'")
+        only = ("lstm", "sgd") if self.engine == "alone" else None
+        if only and only != (self.network.architecture, self.recipe.optimiser):
+            raise ConfigError(
+                "engine 'alone' trains LSTMs by SGD; GRUs, Transformers and adamw need "
+                "engine='batched'"
+            )
 
     def plan(self) -> Plan:
         """As many epochs as the recipe has, if annealing does not end them before."""
@@ -67,7 +74,7 @@ class TextRun(Trainable):
         facts = {"sha256": corpus.digest, "words": len(corpus.words), "unknown": corpus.unknown}
         return Prepared(text_learner([self, *beside], corpus, device=device), facts)
 
-    def models(self, weights: Snapshot, device: torch.device) -> tuple[LanguageModel, ...]:
+    def models(self, weights: Snapshot, device: torch.device) -> tuple[AnyModel, ...]:
         """Every member as a model of its own."""
         return models_of(weights.tensors, weights.metadata)
 
@@ -79,13 +86,18 @@ def text_learner(
     recipe, words = runs[0].recipe, Vocabulary(corpus.words, corpus.counts)
     models = [
         language_model(
-            vocabulary_size=len(words), words=words, seed=run.seed, **asdict(run.network)
+            vocabulary_size=len(words),
+            words=words,
+            seed=run.seed,
+            **run.network.sizes(longest=recipe.window),
         )
         for run in runs
     ]
     stream = torch.from_numpy(fold(corpus.train, batch=recipe.batch, window=recipe.window))
-    tests = TextLoss.of(corpus.valid, device)
-    if runs[0].engine == "alone":
+    transformer = runs[0].network.architecture == "transformer"
+    window = max(1, recipe.window // 4) if transformer else 35
+    tests = TextLoss.of(corpus.valid, device, window=window)
+    if isinstance(models[0], LanguageModel) and runs[0].engine == "alone":
         seed = runs[0].seed
         return SingleLearner(models[0], stream, recipe, measure=tests, device=device, seed=seed)
     names = ["model"] if len(runs) == 1 else [f"seed-{run.seed}" for run in runs]

@@ -1,7 +1,7 @@
 """LSTM language models, alone and stacked, with every gate and state of every step."""
 
 from espalier.nets.lstm import members
-from espalier.nets.lstm.cell import LSTMLayer, LSTMStates, lstm_cell, unroll
+from espalier.nets.lstm.cell import LSTMLayer, LSTMStates, lstm_cell, product, unroll
 from espalier.nets.lstm.files import (
     checkpoints,
     english_model,
@@ -50,6 +50,7 @@ __all__ = [
     "members",
     "models_of",
     "number_of",
+    "product",
     "read_tensors",
     "recur",
     "save_language_model",

@@ -1,0 +1,49 @@
+"""GRUs and Transformers from what a checkpoint holds; the LSTM's own files are in `nets.lstm`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from espalier.errors import ModelError
+from espalier.nets.language.models import AnyModel, build, shape_of
+from espalier.nets.lstm import LSTMShape, StackedWeights, Vocabulary
+from espalier.nets.tensor_files import check_finite
+
+
+def read_shape(record: Any) -> LSTMShape:
+    """The shape of any architecture from what was stored beside the weights.
+
+    >>> read_shape({"vocabulary_size": 9, "hidden": 4, "architecture": "gru"}).layers
+    1
+    """
+    if not isinstance(record, dict) or not {"vocabulary_size", "hidden"} <= record.keys():
+        raise ModelError(f"its sizes are not those of a language model: {str(record)[:60]}")
+    sizes = dict(record)
+    return shape_of(sizes.pop("architecture", "lstm"), sizes)
+
+
+def build_from(
+    tensors: Mapping[str, Tensor], record: Any, vocabulary: Vocabulary | None
+) -> AnyModel:
+    """The model of a stored shape with these weights; every tensor fits, or is named."""
+    model = build(read_shape(record), vocabulary=vocabulary)
+    own = {name: tensor.float() for name, tensor in tensors.items()}
+    check_finite(own)
+    if model.shape.tied:
+        own["decoder.weight"] = own["encoder.weight"]
+    expected = model.state_dict()
+    for name in {**expected, **own}:
+        wanted, found = (tuple(t[name].shape) if name in t else None for t in (expected, own))
+        if wanted != found:
+            raise ModelError(f"{name} is {found or 'missing'}; by its own sizes it is {wanted}")
+    model.load_state_dict(own)
+    return model.eval()
+
+
+def member(weights: StackedWeights, index: int, shape: LSTMShape) -> AnyModel:
+    """One member of a stack as a model of its own, on the CPU."""
+    own = {name: tensor[index].detach().cpu() for name, tensor in weights.items()}
+    return build_from(own, shape.to_dict(), None)
