@@ -38,6 +38,7 @@ from espalier.decomposition.decompose import (
 )
 from espalier.decomposition.dependence import Dependence, Interactions, interact_batch
 from espalier.decomposition.inputs import Words, check_model
+from espalier.decomposition.layers import layer_pairs
 from espalier.decomposition.on_networks import NetworkPairs
 from espalier.decomposition.pairs import PairMatrix, Pairs
 from espalier.decomposition.parts import Part, Parts, Space
@@ -104,6 +105,7 @@ __all__ = [
     "interaction_baseline",
     "interdependence",
     "interdependence_corpus",
+    "layer_pairs",
     "one_thread_each",
     "propagate",
     "relevant_rows",

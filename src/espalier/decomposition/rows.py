@@ -40,4 +40,5 @@ def relevant_rows(
             both = torch.stack([inputs * here, inputs * (1 - here)]).flatten(1, 2)
             before = None if state is None else state.repeat(1, len(focus), 1)
             found = through_recurrent(body, both, here.flatten(0, 1), rules.gates, state=before)
-            return found[-1][0].unflatten(0, focus.shape[:2])
+            relevant: Tensor = found[-1][0].unflatten(0, focus.shape[:2])
+            return relevant

@@ -55,7 +55,7 @@ def of_architecture(models: ScaffoldModels, architecture: Architecture) -> Scaff
 def in_architecture(config: T, architecture: Architecture) -> T:
     """A figure's config with its models in another architecture, wherever they stand in it."""
     if isinstance(config, ScaffoldModels):
-        return of_architecture(config, architecture)
+        return of_architecture(config, architecture)  # type: ignore[return-value]
     if not is_dataclass(config):
         return config
     named = {one.name: getattr(config, one.name) for one in fields(config)}

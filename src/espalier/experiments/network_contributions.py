@@ -59,7 +59,10 @@ class NetworkContributions(Contributions):
             inputs = stacked.inputs_of(weights, shape, members.look_up(table, tokens))
         else:
             inputs = members.look_up(table, tokens.gather(2, rule))
-            state, rule = gru_states_before(weights, shape, tokens, at=open_at), places.expand_as(rule)
+            state, rule = (
+                gru_states_before(weights, shape, tokens, at=open_at),
+                places.expand_as(rule),
+            )
         return cls(
             decoder=weights.get("decoder.weight", table),
             close=close,

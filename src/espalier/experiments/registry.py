@@ -5,6 +5,7 @@ from __future__ import annotations
 from espalier.errors import ConfigError, nearest
 from espalier.experiments import (
     architectures,
+    english_architectures,
     english_figures,
     parity_figures,
     scaffold_claims,
@@ -22,6 +23,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     **parity_figures.EXPERIMENTS,
     **scan_figures.EXPERIMENTS,
     **english_figures.EXPERIMENTS,
+    **english_architectures.EXPERIMENTS,
 }
 
 

@@ -67,6 +67,7 @@ class Contributions(ABC):
             "logits": _mean_ratio(*(self.logits(part) for part in parts)),
         }
 
+
 @dataclass(frozen=True)
 class RuleContributions(Contributions):
     """LSTMs before the rules of their test sequences."""

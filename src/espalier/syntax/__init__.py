@@ -6,6 +6,7 @@ interdependence alone. Treebanks themselves are in `espalier.data`; figures are 
 """
 
 from espalier.syntax.effects import TREE, Effect, effect_of_syntax, frequency_correlations
+from espalier.syntax.layers import layer_scores
 from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
 from espalier.syntax.probe import Attachment, attachment, baselines
 from espalier.syntax.reading import describe_words
@@ -36,6 +37,7 @@ __all__ = [
     "frequency_correlations",
     "heaviest_noncrossing_trees",
     "heaviest_trees",
+    "layer_scores",
     "pair_scores",
     "pairs_of",
     "probe",

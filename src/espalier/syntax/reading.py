@@ -10,13 +10,14 @@ from jaxtyping import Int
 
 from espalier.data import Treebank
 from espalier.errors import ModelError
+from espalier.nets.language import AnyModel
 from espalier.nets.lstm import LanguageModel, Vocabulary
 from espalier.syntax.effects import Words
 
 Array = np.ndarray
 
 
-def encode_words(model: LanguageModel, bank: Treebank) -> Int[Array, " W"]:
+def encode_words(model: AnyModel, bank: Treebank) -> Int[Array, " W"]:
     """The model's number for every word, <unk> for those outside its vocabulary; case is kept."""
     numbers = np.array(vocabulary_of(model).encode(bank.words.names).ids, dtype=np.int64)
     found: Int[Array, " W"] = numbers[bank.words.ids]
@@ -24,7 +25,7 @@ def encode_words(model: LanguageModel, bank: Treebank) -> Int[Array, " W"]:
 
 
 def describe_words(
-    model: LanguageModel, bank: Treebank, counts: Mapping[str, int] | None = None
+    model: AnyModel, bank: Treebank, counts: Mapping[str, int] | None = None
 ) -> Words:
     """Frequency of every word in the text behind the model, and whether the model knows it.
 
@@ -45,7 +46,7 @@ def describe_words(
     return Words(frequency[bank.words.ids], unknown[bank.words.ids])
 
 
-def vocabulary_of(model: LanguageModel) -> Vocabulary:
+def vocabulary_of(model: AnyModel) -> Vocabulary:
     """The model's words, which reading a treebank needs."""
     if model.vocabulary is None:
         raise ModelError(

@@ -48,7 +48,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Recipe:
-    """SGD without momentum or weight decay, truncated backpropagation, state carried over; or AdamW.
+    """SGD without momentum, truncated backpropagation, state carried over; or AdamW.
 
     lstms-compose-bottom-up, 4.1: learning rate 1 throughout, gradients clipped at 0.25. Where
     `anneal` is above 1, the learning rate is divided by it after an epoch whose validation loss

@@ -23,8 +23,8 @@ from espalier.nets import Noise
 from espalier.nets.language import AnyModel, stacked
 from espalier.nets.lstm import members
 from espalier.runs import Snapshot, Step, captured
-from espalier.training.configs import Recipe
 from espalier.training.adamw import Schedule, moments_of, step_adamw
+from espalier.training.configs import Recipe
 from espalier.training.lstm_learner import Labels, LSTMLearner, clip_scales
 from espalier.training.measures import Measure
 

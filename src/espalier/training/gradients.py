@@ -111,7 +111,8 @@ def _nudged_gru(
     weights: tuple[Tensor, Tensor, Tensor, Tensor], below: Tensor, nudges: Tensor
 ) -> Float[Tensor, "E M N H"]:
     from_input, from_hidden, input_bias, hidden_bias = weights
-    projected = below @ from_input.mT.unsqueeze(1) + input_bias[:, None, None]
+    flat = below.flatten(1, 2) @ from_input.mT + input_bias.unsqueeze(1)
+    projected = flat.unflatten(1, below.shape[1:3])
     hidden, steps = torch.zeros_like(nudges[:, :, 0]), []
     for now, nudge in zip(projected.unbind(2), nudges.unbind(2), strict=True):
         past = hidden @ from_hidden.mT + hidden_bias.unsqueeze(1)

@@ -182,7 +182,7 @@ def initialise(model: AnyModel, seed: int) -> AnyModel:
     sub-layers; biases 0, norms 1.
     """
     if isinstance(model, LanguageModel | GRUModel):
-        return initialise_lstm(model, seed)  # type: ignore[arg-type, return-value]
+        return initialise_lstm(model, seed)  # type: ignore[arg-type]
     generator = torch.Generator().manual_seed(seed)
     writes = SPREAD / math.sqrt(2 * model.shape.layers)
     with torch.no_grad():

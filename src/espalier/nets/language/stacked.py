@@ -145,11 +145,13 @@ def _norm(weights: StackedWeights, name: str, x: Stream) -> Stream:
     return torch.addcmul(shift, functional.layer_norm(x, x.shape[-1:]), scale)
 
 
-def _linear(weights: StackedWeights, name: str, x: Stream) -> Stream:
+def _linear(weights: StackedWeights, name: str, x: Stream) -> Float[Tensor, "E B N J"]:
     return _product(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
 
 
-def _product(x: Stream, matrix: Float[Tensor, "E J D"], bias: Float[Tensor, "E J"]) -> Stream:
+def _product(
+    x: Stream, matrix: Float[Tensor, "E J D"], bias: Float[Tensor, "E J"]
+) -> Float[Tensor, "E B N J"]:
     flat = torch.baddbmm(bias.unsqueeze(1), x.flatten(1, 2), matrix.mT)
     return flat.view(*x.shape[:3], -1)
 

@@ -201,7 +201,9 @@ def _build(
     tensors: Tensors, record: dict[str, Any], vocabulary: Vocabulary | None
 ) -> LanguageModel:
     if isinstance(record.get("shape"), dict) and "architecture" in record["shape"]:
-        from espalier.nets.language import build_from  # of GRUs and Transformers, which build on this
+        from espalier.nets.language import (
+            build_from,  # of GRUs and Transformers, which build on this
+        )
 
         return build_from(tensors, record["shape"], vocabulary)  # type: ignore[return-value]
     shape = infer_shape(tensors)

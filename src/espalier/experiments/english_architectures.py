@@ -1,0 +1,152 @@
+"""English by a GRU and by a causal Transformer, beside the LSTM: trained, and taken apart.
+
+The GRU has the LSTM's recipe at a lower rate; the Transformer has 6 layers of 400, AdamW, warm-up
+and a cosine. Both are on all words of WikiText-2 at the `paper` scale. Interdependence is that of
+every layer; a treebank is read as it is for the LSTM, by the same measures and baselines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from espalier.experiments.cache import RunCache
+from espalier.experiments.english_figures import ModelsOfText, draw, measure, tabulate
+from espalier.experiments.experiment import Experiment, Scale, check_scale
+from espalier.experiments.language_checkpoints import read_bank, trained_folder
+from espalier.experiments.languages import Bank, Language, made_up
+from espalier.experiments.syntax_figures import both_measures, draw_measures
+from espalier.nets.language import Architecture
+from espalier.nets.lstm import checkpoints, load_language_model
+from espalier.syntax import (
+    Row,
+    baseline_rows,
+    describe_words,
+    layer_scores,
+    pairs_of,
+    summarise,
+)
+from espalier.training import Network, Recipe, TextRun
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+SENTENCES = 1_500  # of English-EWT that are read
+
+
+def network_of(architecture: Architecture) -> Network:
+    """The network of the paper's scale."""
+    usual = Network(hidden=400, tied=True, dropout=0.5, architecture=architecture)
+    if architecture == "transformer":
+        return replace(usual, layers=6, heads=10, dropout=0.3)
+    return usual
+
+
+def recipe_of(architecture: Architecture, epochs: int) -> Recipe:
+    """A recipe of so many epochs; a Transformer reads 160 words at once: any sentence."""
+    if architecture == "transformer":
+        return Recipe(
+            epochs, learning_rate=1e-3, clip=1.0, batch=20, window=160,
+            optimiser="adamw", warm_up=600, weight_decay=0.1,
+        )  # fmt: skip
+    return Recipe(epochs, learning_rate=10.0, anneal=4.0, settle=epochs // 3)
+
+
+def language_of(scale: Scale, architecture: Architecture) -> Language:
+    """English, or at the smoke scale a language that is made up."""
+    match check_scale(scale):
+        case "paper":
+            recipe = recipe_of(architecture, 30 if architecture == "transformer" else 20)
+            run = TextRun("wikitext-2", None, network_of(architecture), recipe, engine="batched")
+            return Language(replace(run, keep=f"epochs:{recipe.epochs}"), Bank(sentences=SENTENCES))
+        case "small":
+            network = replace(network_of(architecture), hidden=64, heads=4, layers=1, dropout=0.1)
+            recipe = replace(recipe_of(architecture, 2), window=35, settle=0)
+            run = TextRun("wikitext-2", 3_000, network, recipe, engine="batched")
+            return Language(replace(run, keep=f"epochs:{recipe.epochs}"), Bank(sentences=200))
+        case "smoke":
+            found = made_up("left", scale)
+            assert found.run is not None
+            network = Network(hidden=8, heads=2, layers=2, architecture=architecture)
+            recipe = found.run.recipe
+            if architecture == "transformer":
+                recipe = replace(recipe, learning_rate=1e-3, optimiser="adamw", window=40)
+            run = replace(found.run, network=network, recipe=recipe, engine="batched")
+            return replace(found, run=run)
+
+
+@dataclass(frozen=True)
+class ByLayer:
+    """A language whose model is taken apart at every layer."""
+
+    language: Language
+
+
+def trained(scale: Scale, architecture: Architecture) -> ModelsOfText:
+    """The model alone."""
+    return ModelsOfText((replace(language_of(scale, architecture), bank=None),))
+
+
+def read(scale: Scale, architecture: Architecture) -> ByLayer:
+    """The model and its treebank."""
+    return ByLayer(language_of(scale, architecture))
+
+
+def syntax_by_layer(config: ByLayer, cache: RunCache) -> list[Row]:
+    """`summarise` of every layer of every seed's last checkpoint; baselines have layer -1."""
+    language = config.language
+    bank = read_bank(language)
+    pairs = pairs_of(bank)
+    rows: list[Row] = [{"seed": -1, "layer": -1} | row for row in baseline_rows(bank)]
+    for seed in range(language.seeds):
+        model = load_language_model(checkpoints(trained_folder(language, seed, cache).path)[-1])
+        words = describe_words(model, bank)
+        for layer, scores in layer_scores(model, bank).items():
+            found = summarise(pairs, scores, words)
+            rows += [{"seed": seed, "layer": layer} | row for row in found]
+    return rows
+
+
+def by_layer(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """The effect of an edge and UUAS by layer, with intervals."""
+    import pandas as pd
+
+    found = pd.DataFrame(_measures(rows))
+    keys = ["measure", "space", "layer"]
+    table: pandas.DataFrame = found.groupby(keys, as_index=False)[["value", "low", "high"]].mean()
+    return table
+
+
+def draw_layers(rows: pandas.DataFrame) -> Figure:
+    """A panel a measure, over layers."""
+    return draw_measures(by_layer(rows).rename(columns={"layer": "epoch"}).assign(seed=0))
+
+
+def _measures(rows: pandas.DataFrame) -> list[Row]:
+    """Both measures of every layer; `both_measures` has checkpoints where there are layers here."""
+    read_ = [row for row in rows.to_dict("records") if row["layer"] >= 0]
+    given = [{**row, "epoch": row["layer"]} for row in read_]
+    return [{**row, "layer": row["epoch"]} for row in both_measures(given)]
+
+
+EXPERIMENTS = {
+    f"english-{name}": Experiment(
+        f"a {name} of WikiText-2, trained",
+        partial(trained, architecture=name),
+        measure,
+        tabulate,
+        partial(draw, title=name),
+    )
+    for name in ("gru", "transformer")
+} | {
+    f"syntax-{name}": Experiment(
+        f"interdependence and syntax in a {name}, layer by layer",
+        partial(read, architecture=name),
+        syntax_by_layer,
+        by_layer,
+        draw_layers,
+    )
+    for name in ("gru", "transformer")
+}

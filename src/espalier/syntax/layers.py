@@ -1,0 +1,42 @@
+"""DI of every pair of a treebank's words at every layer of a GRU or a Transformer."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from espalier.data import Treebank, pair_starts
+from espalier.decomposition import layer_pairs
+from espalier.nets.language import AnyModel
+from espalier.networks import network
+from espalier.syntax.reading import encode_words
+from espalier.syntax.scores import Scores
+
+
+def layer_scores(model: AnyModel, bank: Treebank) -> dict[int, Scores]:
+    """Scores by layer, from 1; each has the logits of the last. Sentences alike are read once.
+
+    >>> import espalier as es
+    >>> from espalier.data import BranchingConfig, branching_corpus
+    >>> bank = branching_corpus(BranchingConfig("left", sentences=20, tests=20)).bank
+    >>> sizes = dict(vocabulary_size=2, hidden=4, words=["<unk>", "a"])
+    >>> found = layer_scores(es.language_model(architecture="gru", **sizes), bank)
+    >>> len(found[1].hidden) == bank.pairs
+    True
+    """
+    net, numbers = network(model), encode_words(model, bank)
+    places = pair_starts(bank.lengths)
+    hidden = np.empty((net.layers, places[-1]), dtype=np.float32)
+    logits = np.empty(places[-1], dtype=np.float32)
+    known: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
+    for number, (start, stop) in enumerate(pairwise(bank.starts)):
+        words = tuple(numbers[start:stop].tolist())
+        if words not in known:
+            found = layer_pairs(net, torch.tensor(words))
+            left, right = np.triu_indices(len(words), 1)
+            known[words] = found[0].numpy()[:, left, right], found[1].numpy()[left, right]
+        here = slice(places[number], places[number + 1])
+        hidden[:, here], logits[here] = known[words]
+    return {layer: Scores(values, logits) for layer, values in enumerate(hidden, start=1)}
