@@ -56,7 +56,7 @@ def _safetensors(file: Path) -> Any:
     from safetensors import safe_open
 
     from espalier.compiler import FORMAT, load_compiled
-    from espalier.nets.lstm import load_language_model
+    from espalier.nets.language import load_language_model
 
     try:
         with safe_open(file, "pt") as opened:

@@ -8,7 +8,6 @@ import espalier as es
 from espalier.data import Examples
 from espalier.experiments import find
 from espalier.experiments.architectures import ClaimsByArchitecture, in_architecture
-from espalier.experiments.intervals import student
 from espalier.experiments.network_contributions import contributions_of
 from espalier.experiments.scaffold_models import ScaffoldModels
 from espalier.nets.lstm import members
@@ -61,13 +60,3 @@ def test_corpora_are_the_same_whatever_the_architecture():
         assert config.usual.network.architecture == config.others.network.architecture == name
     config = ClaimsByArchitecture.at("smoke")
     assert config.transformer.gradients.models == config.transformer.over_epochs.models
-
-
-def test_students_interval_is_scipys():
-    from scipy import stats
-
-    values = np.array([0.3, 0.5, 0.1, 0.9, 0.4])
-    low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
-    found = student(values)
-    assert (found.low, found.high) == pytest.approx((low, high))
-    assert student([2.0]).low == 2.0

@@ -3,7 +3,7 @@
 Every figure of the LSTM's has an entry for each architecture, on the same corpora. A GRU has the
 LSTM's recipe; a Transformer has two layers and AdamW, whose rate falls by a cosine. The claims and
 their bounds are the papers' (`claims`), written down before any of these models was measured;
-intervals are Student's over seeds, for five are few to draw from.
+intervals are over seeds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
-from espalier.experiments.intervals import student
 from espalier.experiments.scaffold_claims import Claims, decide, rows_by_figure, verdict
 from espalier.experiments.scaffold_figures import (
     CLOSE,
@@ -84,7 +83,7 @@ def measure(config: ClaimsByArchitecture, cache: RunCache) -> list[Row]:
     for name in ("lstm", *OTHERS):
         own: Claims = getattr(config, name)
         chance = 1 / own.over_epochs.models.corpus.vocabulary_size
-        decided = decide(rows_by_figure(own, cache), chance=chance, interval=student)
+        decided = decide(rows_by_figure(own, cache), chance=chance)
         found += [{"architecture": name} | row for row in decided.to_dict("records")]
     return found
 

@@ -17,8 +17,8 @@ from espalier.experiments.experiment import Experiment, Scale, check_scale
 from espalier.experiments.language_checkpoints import read_bank, trained_folder
 from espalier.experiments.languages import Bank, Language, made_up
 from espalier.experiments.syntax_figures import both_measures, draw_measures
-from espalier.nets.language import Architecture
-from espalier.nets.lstm import checkpoints, load_language_model
+from espalier.nets.language import Architecture, load_language_model
+from espalier.nets.lstm import checkpoints
 from espalier.syntax import (
     Row,
     baseline_rows,

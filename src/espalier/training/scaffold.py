@@ -18,8 +18,7 @@ from espalier.data import (
     scaffold_corpus,
 )
 from espalier.errors import ConfigError
-from espalier.nets.language import AnyModel, language_model
-from espalier.nets.lstm import models_of
+from espalier.nets.language import AnyModel, language_model, models_of
 from espalier.runs import Plan, Row, RunFolder, Snapshot, parse_schedule
 from espalier.training.configs import Network, Recipe
 from espalier.training.ensemble import EnsembleLearner, Member

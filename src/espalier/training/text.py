@@ -10,8 +10,8 @@ import torch
 
 from espalier.data import TextCorpus, fold, text_corpus
 from espalier.errors import ConfigError
-from espalier.nets.language import AnyModel, language_model
-from espalier.nets.lstm import LanguageModel, Vocabulary, models_of
+from espalier.nets.language import AnyModel, language_model, models_of
+from espalier.nets.lstm import LanguageModel, Vocabulary
 from espalier.runs import Plan, Snapshot, parse_schedule
 from espalier.training.configs import Network, Recipe
 from espalier.training.ensemble import EnsembleLearner, Member

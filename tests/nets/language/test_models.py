@@ -4,9 +4,9 @@ from torch.testing import assert_close
 
 import espalier as es
 from espalier.errors import ModelError
-from espalier.nets.language import CausalShape, member, read_shape, stacked
+from espalier.nets.language import CausalShape, load_language_model, member, read_shape, stacked
 from espalier.nets.language.gru import _Plain
-from espalier.nets.lstm import load_language_model, members, save_language_model
+from espalier.nets.lstm import members, save_language_model
 from espalier.networks import member_body, plain
 
 WORDS = ["<unk>", *(f"w{number}" for number in range(10))]

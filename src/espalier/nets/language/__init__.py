@@ -1,7 +1,12 @@
 """Language models of every architecture: LSTMs (`nets.lstm`), GRUs and causal Transformers."""
 
 from espalier.nets.language import stacked
-from espalier.nets.language.files import build_from, member, read_shape
+from espalier.nets.language.files import (
+    load_language_model,
+    member,
+    models_of,
+    read_shape,
+)
 from espalier.nets.language.gru import gru_cell
 from espalier.nets.language.models import (
     AnyModel,
@@ -19,10 +24,11 @@ __all__ = [
     "GRUModel",
     "GRUShape",
     "PositionKind",
-    "build_from",
     "gru_cell",
     "language_model",
+    "load_language_model",
     "member",
+    "models_of",
     "read_shape",
     "stacked",
 ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from espalier.errors import ModelError
+from espalier.nets import lstm
 from espalier.nets.language.models import AnyModel, build, shape_of
 from espalier.nets.lstm import LSTMShape, StackedWeights, Vocabulary
 from espalier.nets.tensor_files import check_finite
@@ -41,6 +43,30 @@ def build_from(
             raise ModelError(f"{name} is {found or 'missing'}; by its own sizes it is {wanted}")
     model.load_state_dict(own)
     return model.eval()
+
+
+def load_language_model(
+    source: str | os.PathLike[str] | nn.Module | Mapping[str, Tensor] | None = None,
+    *,
+    member: str | int | None = None,
+    words: Sequence[str] | Mapping[str, int] | Vocabulary | None = None,
+) -> AnyModel:
+    """A language model of any architecture: what `nets.lstm` loads, and GRUs and Transformers."""
+    return lstm.load_language_model(source, member=member, words=words, build=_build)
+
+
+def models_of(tensors: dict[str, Tensor], metadata: Mapping[str, str]) -> tuple[AnyModel, ...]:
+    """Every model that a checkpoint holds, of any architecture."""
+    return lstm.models_of(tensors, metadata, build=_build)
+
+
+def _build(
+    tensors: dict[str, Tensor], record: dict[str, Any], vocabulary: Vocabulary | None
+) -> AnyModel:
+    shape = record.get("shape")
+    if isinstance(shape, dict) and "architecture" in shape:
+        return build_from(tensors, shape, vocabulary)
+    return lstm.build_lstm(tensors, record, vocabulary)
 
 
 def member(weights: StackedWeights, index: int, shape: LSTMShape) -> AnyModel:

@@ -3,6 +3,7 @@
 from espalier.nets.lstm import members
 from espalier.nets.lstm.cell import LSTMLayer, LSTMStates, lstm_cell, product, unroll
 from espalier.nets.lstm.files import (
+    build_lstm,
     checkpoints,
     english_model,
     find_checkpoint,
@@ -35,6 +36,7 @@ __all__ = [
     "StackedState",
     "StackedWeights",
     "Vocabulary",
+    "build_lstm",
     "call_in_evaluation",
     "check_logits",
     "checkpoints",

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ from espalier.nets.tensor_files import (
 )
 
 Tensors = dict[str, Tensor]
+# Makes a model of tensors, what the metadata say of them, and words.
+Build = Callable[[Tensors, dict[str, Any], Vocabulary | None], Any]
 # What the metadata say about the tensors, as JSON; a vocabulary reads its own part.
 _RECORDED = ("shape", "members", "dropout")
 ENGLISH = Path(__file__).parent / "pretrained" / "english.safetensors"
@@ -59,6 +61,7 @@ def load_language_model(
     *,
     member: str | int | None = None,
     words: Sequence[str] | Mapping[str, int] | Vocabulary | None = None,
+    build: Build | None = None,
 ) -> LanguageModel:
     """A language model from a checkpoint, a run (its last one), a module or a state dict.
 
@@ -67,7 +70,8 @@ def load_language_model(
     The suffix may be left out, as in `runs/k8/epoch-40`. `member` names one of an ensemble;
     `words` gives a model from outside its vocabulary, in the order of its numbers or with them.
     Of a module or a file from outside every tensor is used or refused by name, and a module's own
-    logits on random tokens are compared with ours (`nets.lstm.outside`).
+    logits on random tokens are compared with ours (`nets.lstm.outside`). `build` makes the model of
+    what is stored, by default an LSTM.
     """
     metadata: dict[str, str] = {}
     if isinstance(source, nn.Module):
@@ -89,7 +93,7 @@ def load_language_model(
         elif member is not None:
             raise ModelError(f"it holds one model, not an ensemble; leave out member={member!r}")
         given = Vocabulary.from_metadata(metadata) if words is None else Vocabulary.of(words)
-        model = _build(tensors, record, given)
+        model = (build or build_lstm)(tensors, record, given)
         if isinstance(source, nn.Module) and not isinstance(source, LanguageModel):
             device = next(source.parameters()).device
             tokens = torch.randint(model.shape.vocabulary_size, (2, 5))
@@ -99,13 +103,16 @@ def load_language_model(
         raise ModelError(f"{origin}: {error}") from error
 
 
-def models_of(tensors: Tensors, metadata: Mapping[str, str]) -> tuple[LanguageModel, ...]:
+def models_of(
+    tensors: Tensors, metadata: Mapping[str, str], *, build: Build | None = None
+) -> tuple[LanguageModel, ...]:
     """Every model that a checkpoint holds: an ensemble's members, or one model alone."""
     record, vocabulary = _record(metadata), Vocabulary.from_metadata(metadata)
+    build = build or build_lstm
     if "members" not in record:
-        return (_build(tensors, record, vocabulary),)
+        return (build(tensors, record, vocabulary),)
     count = len(_member_names(record["members"]))
-    return tuple(_build(*_member_of(tensors, record, index), vocabulary) for index in range(count))
+    return tuple(build(*_member_of(tensors, record, index), vocabulary) for index in range(count))
 
 
 def english_model() -> LanguageModel:
@@ -197,15 +204,10 @@ def _record(metadata: Mapping[str, str]) -> dict[str, Any]:
     return {name: parse_json(metadata[name]) for name in _RECORDED if name in metadata}
 
 
-def _build(
+def build_lstm(
     tensors: Tensors, record: dict[str, Any], vocabulary: Vocabulary | None
 ) -> LanguageModel:
-    if isinstance(record.get("shape"), dict) and "architecture" in record["shape"]:
-        from espalier.nets.language import (
-            build_from,  # of GRUs and Transformers, which build on this
-        )
-
-        return build_from(tensors, record["shape"], vocabulary)  # type: ignore[return-value]
+    """The LSTM that was stored, or one from outside."""
     shape = infer_shape(tensors)
     if "shape" in record:
         shape = _stored_shape(record["shape"], shape)

@@ -28,7 +28,7 @@ StackedState = tuple[Float[Tensor, "L E B H"], Float[Tensor, "L E B H"]]
 
 
 def stack(models: Sequence[Any]) -> StackedWeights:
-    """The weights of language models of one shape, dropout apart, with a first axis E; tied once."""
+    """The weights of models of one shape, dropout apart, with a first axis E; tied ones once."""
     if not models:
         raise ModelError("no models to stack: give at least one")
     shapes = {replace(model.shape, dropout=0.0) for model in models}
