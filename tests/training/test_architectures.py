@@ -94,7 +94,7 @@ def test_text_is_learnt_and_a_run_comes_back(architecture, tmp_path):
     text.write_text("a b c d e f g h\n" * 60)
     recipe = Recipe(epochs=3, batch=2, window=8, learning_rate=2.0)
     if architecture == "transformer":
-        recipe = replace(recipe, learning_rate=1e-2, optimiser="adamw", clip=1.0)
+        recipe = replace(recipe, learning_rate=1e-2, optimiser="adamw", clip=1.0, smallest_rate=0.1)
     network = Network(hidden=8, heads=2, architecture=architecture)
     run = TextRun(str(text), network=network, recipe=recipe, engine="batched")
     found = train(run, tmp_path / "run", device="cpu")

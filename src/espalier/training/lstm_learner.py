@@ -52,7 +52,8 @@ class LSTMLearner:
     @property
     def finished(self) -> bool:
         """Whether every member's rate has fallen below the smallest that is worth training at."""
-        return bool((self.rate < self.recipe.smallest_rate).all())
+        by_sgd = self.recipe.optimiser == "sgd"  # AdamW's rates are small from the start
+        return by_sgd and bool((self.rate < self.recipe.smallest_rate).all())
 
     def stacked(self) -> StackedWeights:
         """The weights with a first axis of members."""
