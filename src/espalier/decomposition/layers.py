@@ -1,4 +1,4 @@
-"""DI of every two tokens of a sentence at every layer of a network, and in its logits, at once."""
+"""DI of every two tokens of sentences at every layer of a network, and in its logits, at once."""
 
 from __future__ import annotations
 
@@ -7,67 +7,52 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.decomposition.dependence import ratio
-from espalier.decomposition.divided import Divided
-from espalier.decomposition.network_parts import batches, pair_parts
+from espalier.decomposition.network_parts import pairs_by_layer, sentence_batches
+from espalier.decomposition.on_networks import ROUNDED
 from espalier.decomposition.rules import Rules
-from espalier.decomposition.transformer_parts import through_transformer
-from espalier.networks import Linear, Network, Transformer
-
-ROUNDED = 1e-3  # a smaller DI is rounding in single precision
+from espalier.networks import Linear, Network
 
 
 @torch.no_grad()
 def layer_pairs(
-    net: Network, ids: Int[Tensor, " N"], *, rules: Rules | None = None
-) -> tuple[Float[Tensor, "L N N"], Float[Tensor, "N N"]]:
+    net: Network, ids: Int[Tensor, "S N"], *, rules: Rules | None = None
+) -> tuple[Float[Tensor, "L S N N"], Float[Tensor, "S N N"]]:
     """DI at [l, r] of tokens l < r, read at r: of the states after each layer, and of the logits.
 
     The network's head is one linear layer. Small values are computed in double precision.
 
     >>> import espalier as es
     >>> model = es.language_model(vocabulary_size=9, hidden=4, architecture="gru", layers=2)
-    >>> hidden, logits = layer_pairs(es.network(model), torch.tensor([1, 2, 3]))
+    >>> hidden, logits = layer_pairs(es.network(model), torch.tensor([[1, 2, 3]]))
     >>> hidden.shape, logits.shape
-    (torch.Size([2, 3, 3]), torch.Size([3, 3]))
+    (torch.Size([2, 1, 3, 3]), torch.Size([1, 3, 3]))
     """
-    hidden, logits = _pairs(net, ids, rules or Rules())
-    upper = torch.ones(len(ids), len(ids), dtype=torch.bool).triu(1)
-    if net.dtype == torch.float32 and bool((hidden[:, upper] < ROUNDED).any()):
-        hidden, logits = _pairs(net.double(), ids, rules or Rules())
-    return hidden.float(), logits.float()
+    rules, found = rules or Rules(), []
+    upper = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool).triu(1)
+    for some in sentence_batches(net, len(ids), ids.shape[1]):
+        every = _pairs(net, ids[some], rules)
+        small = (every[:, :, upper] < ROUNDED).any(dim=2).any(dim=0)
+        if net.dtype == torch.float32 and bool(small.any()):
+            every[:, small] = _pairs(net.double(), ids[some][small], rules)
+        found.append(every)
+    every = torch.cat(found, dim=1)
+    return every[:-1], every[-1]
 
 
-def _pairs(net: Network, ids: Tensor, rules: Rules) -> tuple[Tensor, Tensor]:
-    inputs = net.embed(ids[None])[0].detach().to(net.dtype)
-    found = _by_layer(net, inputs, rules)
+def _pairs(net: Network, ids: Int[Tensor, "S N"], rules: Rules) -> Float[Tensor, "L_1 S N N"]:
+    """Of every layer, then of the logits; on the CPU in single precision."""
+    inputs = net.embed(ids).detach().to(dtype=net.dtype, device=net.device)
+    layers = pairs_by_layer(net, inputs, rules=rules)[1:]
     last = net.head[-1]
     assert isinstance(last, Linear)
     assert len(net.head) == 1
     # With W = Q R, || W x || = || R x ||: as long, and shorter to compute.
     root = torch.linalg.qr(last.weight, mode="r").R
-    shown = [part @ root.T for part in found[-1]]
-    hidden = torch.stack([_values(*pair) for pair in found])
-    return hidden, _values(shown[0], shown[1])
+    shown = (layers[-1][0] @ root.T, layers[-1][1] @ root.T)
+    return torch.stack([_values(*pair).float().cpu() for pair in (*layers, shown)])
 
 
-def _by_layer(net: Network, inputs: Tensor, rules: Rules) -> list[tuple[Tensor, Tensor]]:
-    """For each layer what {l, r} contributes at r, and what {l} does."""
-    body, count = net.body, len(inputs)
-    if not (net.causal and isinstance(body, Transformer)):
-        numbers = range(1, net.layers + 1)
-        return [pair_parts(net, inputs, rules=rules, layer=number) for number in numbers]
-    ones = torch.eye(count, dtype=inputs.dtype)
-    found: list[list[Tensor]] = [[] for _ in body.layers]
-    for some in batches(net, count, 2 * count):
-        alone = ones[some].unsqueeze(-1) * inputs
-        both = torch.stack([alone, inputs.expand_as(alone)])
-        layers = through_transformer(body, Divided(inputs, both), rules, pairs=True)[1:]
-        for kept, layer in zip(found, layers, strict=True):
-            kept.append(layer.relevant)
-    return [(both, alone) for alone, both in (torch.cat(kept, dim=1) for kept in found)]
-
-
-def _values(joint: Tensor, alone: Tensor) -> Float[Tensor, "N N"]:
-    own = alone.diagonal(dim1=0, dim2=1).T
+def _values(joint: Tensor, alone: Tensor) -> Float[Tensor, "S N N"]:
+    own = alone.diagonal(dim1=1, dim2=2).mT.unsqueeze(1)
     values: Tensor = ratio((joint - alone - own).norm(dim=-1), joint.norm(dim=-1))
     return values

@@ -113,7 +113,7 @@ def pair_parts(
     if has_short_way(net):
         found = []
         for some in batches(net, count, 2 * len(inputs) * count):
-            parts = _short_way(net, inputs, ones[some].unsqueeze(-1).to(inputs), rules, layer)
+            parts = _short_way(net, inputs, ones[some].unsqueeze(-1).to(inputs), rules)[layer]
             found.append((through_head(net.head, parts, rules) if logits else parts).relevant)
         alone, both = torch.cat(found, dim=2)
         return both, alone
@@ -133,20 +133,41 @@ def pair_parts(
     return both, alone
 
 
+@torch.no_grad()
+def pairs_by_layer(
+    net: Network, inputs: Float[Tensor, "S N D"], *, rules: Rules
+) -> list[tuple[Tensor, Tensor]]:
+    """`pair_parts` after every layer, from what enters the first; all at once where it is short."""
+    count, found = inputs.shape[1], []
+    if not has_short_way(net):
+        layers = range(net.layers + 1)
+        return [pair_parts(net, inputs, rules=rules, layer=number) for number in layers]
+    ones = torch.eye(count, device=inputs.device, dtype=inputs.dtype)
+    for some in batches(net, count, 2 * len(inputs) * count):
+        parts = _short_way(net, inputs, ones[some].unsqueeze(-1), rules)
+        found.append([one.relevant for one in parts])
+    joined = (torch.cat(layer, dim=2) for layer in zip(*found, strict=True))
+    return [(both, alone) for alone, both in joined]
+
+
 def _short_way(
-    net: Network, inputs: Tensor, here: Float[Tensor, "F N 1"], rules: Rules, layer: int
-) -> Divided:
-    """{l} at every position, and {l, p} at p alone: (2, S, F, N, D)."""
+    net: Network, inputs: Tensor, here: Float[Tensor, "F N 1"], rules: Rules
+) -> list[Divided]:
+    """{l} at every position, and {l, p} at p alone, after each layer: (2, S, F, N, D)."""
     every = inputs.unsqueeze(1)
     alone = every * here
     both = every.expand_as(alone)  # {l, p} at p: the token at p is in focus
     match net.body:
         case Transformer() as body:
             entering = Divided(every, torch.stack([alone, both]))
-            return through_transformer(body, entering, rules, pairs=True)[layer]
+            return through_transformer(body, entering, rules, pairs=True)
         case Recurrent() as body:
             single, rows = _rows(torch.stack([alone, every - alone]), here)
             double = torch.stack([both, torch.zeros_like(both)]).flatten(1, 2)
-            parts = recurrent_pairs(body, (single, double), rows, rules.gates)[layer]
-            found = torch.stack(parts).unflatten(2, (len(inputs), len(here)))
-            return Divided(_whole(net, inputs, layer), found[:, 0], found[:, 1])
+            layers = recurrent_pairs(body, (single, double), rows, rules.gates)
+            wholes, sizes = plain.run(net, inputs), (len(inputs), len(here))
+            found = [torch.stack(parts).unflatten(2, sizes) for parts in layers]
+            return [
+                Divided(whole.unsqueeze(1), parts[:, 0], parts[:, 1])
+                for whole, parts in zip(wholes, found, strict=True)
+            ]

@@ -30,13 +30,16 @@ def layer_scores(model: AnyModel, bank: Treebank) -> dict[int, Scores]:
     places = pair_starts(bank.lengths)
     hidden = np.empty((net.layers, places[-1]), dtype=np.float32)
     logits = np.empty(places[-1], dtype=np.float32)
-    known: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
+    alike: dict[tuple[int, ...], list[int]] = {}
     for number, (start, stop) in enumerate(pairwise(bank.starts)):
-        words = tuple(numbers[start:stop].tolist())
-        if words not in known:
-            found = layer_pairs(net, torch.tensor(words))
-            left, right = np.triu_indices(len(words), 1)
-            known[words] = found[0].numpy()[:, left, right], found[1].numpy()[left, right]
-        here = slice(places[number], places[number + 1])
-        hidden[:, here], logits[here] = known[words]
+        alike.setdefault(tuple(numbers[start:stop].tolist()), []).append(number)
+    for length in {len(words) for words in alike}:
+        some = [words for words in alike if len(words) == length]
+        left, right = np.triu_indices(length, 1)
+        found, shown = (part.numpy() for part in layer_pairs(net, torch.tensor(some)))
+        for place, words in enumerate(some):
+            for number in alike[words]:
+                here = slice(places[number], places[number + 1])
+                hidden[:, here] = found[:, place, left, right]
+                logits[here] = shown[place, left, right]
     return {layer: Scores(values, logits) for layer, values in enumerate(hidden, start=1)}
