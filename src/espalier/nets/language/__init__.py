@@ -1,6 +1,7 @@
 """Language models of every architecture: LSTMs (`nets.lstm`), GRUs and causal Transformers."""
 
 from espalier.nets.language import stacked
+from espalier.nets.language.building import language_model
 from espalier.nets.language.files import (
     load_language_model,
     member,
@@ -8,12 +9,7 @@ from espalier.nets.language.files import (
     read_shape,
 )
 from espalier.nets.language.gru import gru_cell
-from espalier.nets.language.models import (
-    AnyModel,
-    CausalTransformer,
-    GRUModel,
-    language_model,
-)
+from espalier.nets.language.models import AnyModel, CausalTransformer, GRUModel
 from espalier.nets.language.shapes import Architecture, CausalShape, GRUShape, PositionKind
 
 __all__ = [

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from espalier.errors import ModelError
 from espalier.nets import lstm
-from espalier.nets.language.models import AnyModel, build, shape_of
+from espalier.nets.language.building import build, shape_of
+from espalier.nets.language.models import AnyModel
 from espalier.nets.lstm import LSTMShape, StackedWeights, Vocabulary
 from espalier.nets.tensor_files import check_finite
 
