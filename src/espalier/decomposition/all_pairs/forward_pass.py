@@ -64,12 +64,12 @@ class ForwardPass:
         like = layers[0].from_hidden
         # (layer, hidden or cell, sentence, unit), by the step that it precedes
         self._states = {0: like.new_zeros(len(layers), 2, len(sentences), like.shape[0])}
-        self._only: list[list[Step]] | None = None
+        self._only: list[Step] | None = None
         # Where the last layer's hidden state after each step is put, if anyone wants it.
         self.hidden_states: HiddenStates | None = None
 
-    def windows(self, begin: int) -> Iterator[tuple[int, list[list[Step]]]]:
-        """Windows from step `begin` on, with their first steps; steps by layer.
+    def windows(self, begin: int) -> Iterator[tuple[int, list[Step]]]:
+        """Windows from step `begin` on, with their first steps; by layer.
 
         Where one window is enough it is computed once.
         """
@@ -81,7 +81,7 @@ class ForwardPass:
             self._states[start + self.length] = state.clone()
             yield start, window
 
-    def _window(self, start: int, state: Float[Tensor, "L 2 S H"]) -> list[list[Step]]:
+    def _window(self, start: int, state: Float[Tensor, "L 2 S H"]) -> list[Step]:
         """Steps from `start` on, by layer; `state` is moved on to the window's end.
 
         Sentences that have ended run on with padding, which nothing looks at.
@@ -102,4 +102,4 @@ class ForwardPass:
             found.append(Step.of(layer, totals, states, own=own))
         if self.hidden_states is not None:
             self.hidden_states[start : start + len(hidden)] = hidden
-        return [list(layers) for layers in zip(*(one.steps() for one in found), strict=True)]
+        return found

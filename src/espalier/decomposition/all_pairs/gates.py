@@ -43,29 +43,35 @@ class PreparedLayer:
     from_hidden: Float[Tensor, "H four_H"]
     bias: Float[Tensor, " four_H"]
     halved: Float[Tensor, " three_H"]  # 1/2 for i and f, 1 for g
-    input_to_gates: Float[Tensor, "D three_H"]
+    input_to_gates: Float[Tensor, "_ three_H"]
     hidden_to_gates: Float[Tensor, "H three_H"]
     gate_bias: Float[Tensor, " three_H"]  # C
     bias_parts: Float[Tensor, " three_H"]  # i_b f_b g_b
 
     @classmethod
-    def of(cls, layer: LSTMLayer) -> PreparedLayer:
-        """Made once a model."""
+    def of(cls, layer: LSTMLayer, *, first: bool) -> PreparedLayer:
+        """Made once a model; what is first hands nothing up to its own gates."""
         width = 3 * layer.from_hidden.shape[-1]
         halved = torch.full_like(layer.bias[:width], 0.5)
         halved[width // 3 * 2 :] = 1
         from_input, from_hidden = layer.from_input.T, layer.from_hidden.T
+        above = from_input[:0] if first else from_input
         gate_bias = layer.bias[:width] * halved
         return cls(
             from_input=from_input,
-            from_hidden=from_hidden.contiguous(),
+            from_hidden=from_hidden,
             bias=layer.bias,
             halved=halved,
-            input_to_gates=(from_input[:, :width] * halved).contiguous(),
-            hidden_to_gates=(from_hidden[:, :width] * halved).contiguous(),
+            input_to_gates=_scaled(above[:, :width], halved),
+            hidden_to_gates=_scaled(from_hidden[:, :width], halved),
             gate_bias=gate_bias,
             bias_parts=torch.tanh(gate_bias) * halved + (1 - halved),
         )
+
+
+def _scaled(weights: Float[Tensor, "D W"], scale: Float[Tensor, " W"]) -> Tensor:
+    """Columns scaled, and rows in memory one after the other: faster where vectors are few."""
+    return torch.mul(weights, scale, out=weights.new_empty(weights.shape))
 
 
 class Squashed:
@@ -89,57 +95,46 @@ class Squashed:
         self._from_total = (1 - of_total * far) * weight
         self._from_bias = (of_bias * near - 1) * weight
 
-    def steps(self) -> list[Squashed]:
-        """The same at each step, as views."""
-        apart = {
-            name: value.unbind(0)
-            for name, value in vars(self).items()
-            if isinstance(value, Tensor) and value.ndim == 3
-        }
-        found = [copy(self) for _ in self._total]
-        for name, values in apart.items():
-            for one, value in zip(found, values, strict=True):
-                setattr(one, name, value)
-        return found
-
-    def some(self, sentences: slice) -> Squashed:
-        """The same of some sentences, as views."""
+    def some(self, steps: slice, sentences: slice) -> Squashed:
+        """The same at some steps of some sentences, as views, with an axis for words: K 1 S W."""
         found = copy(self)
         for name, value in vars(self).items():
-            if isinstance(value, Tensor) and value.ndim == 2:
-                setattr(found, name, value[sentences])
+            if isinstance(value, Tensor) and value.ndim == 3:
+                setattr(found, name, value[steps, sentences].unsqueeze(1))
         return found
 
-    def parts(self, a: Tensor, extra: Tensor | None, spare: Tensor) -> tuple[Tensor, Tensor]:
-        """p(A), and p(A + O + extra) - p(A) - p(O); of many words that share the step.
-
-        Written into `spare`, which has 8 rows: new memory would cost as much again.
-        """
-        of_a, alone, together, near, far, both_far, rise, last = (
-            row.view(a.shape) for row in spare[:, : a.numel()].unbind(0)
-        )
+    def alone(self, step: int, a: Tensor, spare: Sequence[Tensor]) -> Tensor:
+        """p(A) of many words at a step; `spare` is written: tanh A, p(A), tanh(C+A), tanh(T-A)."""
+        of_a, found, near, far = spare
+        scale = self._scale[step] if self._scale.ndim > 1 else self._scale
         torch.tanh(a, out=of_a)
-        torch.sub(self._total, a, out=far).tanh_()  # tanh(T - A)
-        torch.addcmul(self._scale, far, self._total_weight, value=-1, out=alone)
-        if self._bias is None:
-            near = of_a
-        else:
-            torch.add(a, self._bias, out=near).tanh_()  # tanh(C + A)
-            alone.addcmul_(near, self._bias_weight, value=-1)
-        alone.mul_(of_a)
-        torch.add(a, self._with_own, out=together).tanh_()
+        torch.sub(self._total[step], a, out=far).tanh_()
+        torch.addcmul(scale, far, self._total_weight[step], value=-1, out=found)
+        if self._bias is not None:
+            torch.add(a, self._bias, out=near).tanh_()
+            found.addcmul_(near, self._bias_weight, value=-1)
+        return found.mul_(of_a)
+
+    def together(self, a: Tensor, extra: Tensor | None, spare: Tensor) -> Tensor:
+        """p(A + O + extra) - p(A) - p(O) of many words at all steps, after `alone` at each.
+
+        Written into `spare`: new memory would cost as much again.
+        """
+        of_a, _, near, far, both_near, both_far, rise, last = spare.unbind(0)
+        near = of_a if self._bias is None else near
+        torch.add(a, self._with_own, out=both_near).tanh_()
         torch.sub(self._without_own, a, out=both_far).tanh_()
         if extra is not None:
             # p(x + extra) - p(x) at x = A + O: p(extra) with C + x in place of C, T - x of T
             torch.add(a, extra, out=last)
-            torch.add(last, self._with_own, out=rise).tanh_().mul_(together)
+            torch.add(last, self._with_own, out=rise).tanh_().mul_(both_near)
             torch.sub(self._without_own, last, out=last).tanh_()
             rise.addcmul_(last, both_far).sub_(2).mul_(torch.tanh(extra, out=last))
-        torch.addcmul(self._from_bias, together, self._near, out=together)
+        torch.addcmul(self._from_bias, both_near, self._near, out=both_near)
         torch.addcmul(self._from_total, both_far, self._far, value=-1, out=both_far)
         torch.addcmul(self._rest, both_far, far, out=both_far)
-        torch.addcmul(both_far, together, near, out=together).mul_(of_a)
-        return alone, together if extra is None else together.addcmul_(rise, self._half, value=-1)
+        found = torch.addcmul(both_far, both_near, near, out=both_near).mul_(of_a)
+        return found if extra is None else found.addcmul_(rise, self._half, value=-1)
 
 
 @dataclass(frozen=True)
@@ -171,12 +166,9 @@ class Step:
         """What the step's word alone contributes to the hidden state."""
         return self.cell.own
 
-    def steps(self) -> list[Step]:
-        """Each of the steps, as views."""
-        parts = (self.gates.steps(), self.own_gates, self.own_cell, self.cell.steps())
-        return [Step(*one) for one in zip(*parts, strict=True)]
-
-    def some(self, sentences: slice) -> Step:
-        """The same of some sentences, as views."""
-        gates, cell = self.gates.some(sentences), self.cell.some(sentences)
-        return Step(gates, self.own_gates[sentences], self.own_cell[sentences], cell)
+    def some(self, steps: slice, sentences: slice) -> Step:
+        """Some of the steps of some sentences, as views, with an axis for words: K 1 S W."""
+        own = (part[steps, sentences].unsqueeze(1) for part in (self.own_gates, self.own_cell))
+        own_gates, own_cell = own
+        gates, cell = self.gates.some(steps, sentences), self.cell.some(steps, sentences)
+        return Step(gates, own_gates, own_cell, cell)

@@ -59,7 +59,10 @@ class AllPairs:
                 f"memory is {memory:,} bytes, but two words of this model take "
                 f"{4 * CARRIED * unit:,}; allow at least that"
             )
-        self._layers = [PreparedLayer.of(layer) for layer in model.layers()]
+        self._layers = [
+            PreparedLayer.of(layer, first=number == 0)
+            for number, layer in enumerate(model.layers())
+        ]
         self._inputs = WordInputs(model, self._layers[0])
         self._decoders = [
             None if space == "hidden" else triangle(model.decoder.weight) for space in spaces
@@ -108,18 +111,24 @@ class AllPairs:
             (len(self._decoders), len(lengths), longest, longest), torch.nan
         )
         for begin in range(0, longest, stretch):
-            size = stretch if found.is_cuda else max(1, CPU_TOGETHER // len(lengths))
-            shape = (min(stretch, longest - begin), len(lengths), min(size, stretch))
+            rows = stretch * len(lengths)
+            rows = rows if found.is_cuda else max(len(lengths), min(rows * stretch, CPU_TOGETHER))
+            shape = (min(stretch, longest - begin), len(lengths), rows)
             words = WordStates(self._layers, shape, decoders=self._decoders)
             for start, window in plain.windows(begin):
-                for number in range(start, min(start + stretch, longest)):
+                number, end, carry = start, min(start + stretch, longest), start == begin
+                while number < end:
                     going = sum(length > number for length in lengths)
                     here = slice(first, first + going)
-                    now = window[number - start]
-                    if going < plain.sentences:
-                        now = [layer.some(here) for layer in now]
-                    ratios = words.step(now, carry=start == begin)
+                    steps = words.together(end - number, carry=carry)
+                    some = slice(number - start, number - start + steps)
+                    ratios = words.advance([one.some(some, here) for one in window], carry=carry)
                     for in_space, ratio in zip(found, ratios, strict=True):
-                        in_space[:going, begin : begin + len(ratio), number] = ratio.T
+                        last = begin + ratio.shape[1]
+                        in_space[:going, begin:last, number : number + steps] = ratio.permute(
+                            2, 1, 0
+                        )
+                    number += steps
         found = found.cpu()
+        found[..., *torch.tril_indices(longest, longest)] = torch.nan
         return [found[:, number, :n, :n] for number, n in enumerate(lengths)]
