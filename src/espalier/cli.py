@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
+from cyclopts.completion.detect import ShellDetectionError
 
 from espalier.commands import (
     decomposition,
@@ -54,8 +55,11 @@ def main(words: list[str] | None = None) -> None:
     `words` are those of the shell by default.
     """
     try:
-        app(words)
-    except EspalierError as error:
+        app(words, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        sys.stderr.write(f"espalier: {misread(error)}\n")
+        sys.exit(2)
+    except (EspalierError, ShellDetectionError) as error:
         sys.stderr.write(f"espalier: {error}\n")
         sys.exit(2)
     except KeyboardInterrupt as stopped:  # a run says where it was saved, if it was
@@ -65,6 +69,13 @@ def main(words: list[str] | None = None) -> None:
         # The reader went away (`espalier trace ... | head`): nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+
+
+def misread(error: CycloptsError) -> str:
+    """What was wrong with the words of a command, in one line, and where to read on."""
+    finding = " ".join(str(error).split())
+    command = " ".join(["espalier", *(error.command_chain or ())])
+    return f"{finding[0].lower()}{finding[1:].rstrip('.')}; see {command} --help"
 
 
 if __name__ == "__main__":

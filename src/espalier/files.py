@@ -16,10 +16,13 @@ from espalier.errors import EspalierError, FileError
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
     from matplotlib.figure import Figure
 
+MARK = "written by espalier"  # is in every page, figure and Parquet file
 FRAME_SUFFIXES = (".csv", ".parquet", ".json")
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
+_DESCRIPTIONS = {".png": "Comment", ".svg": "Description", ".pdf": "Subject"}
 # What to do about what a system says when a disk is full, broken or not ours to write.
 _REMEDIES = {
     errno.ENOSPC: "make room or choose another place",
@@ -108,7 +111,8 @@ def write_figure(path: str | os.PathLike[str], figure: Figure) -> None:
     """Write a figure as PNG, SVG or PDF, by the suffix of `path`, whole or not at all."""
     suffix = _suffix(path, FIGURE_SUFFIXES, "figure")
     with atomic_path(path) as temporary:
-        figure.savefig(temporary, format=suffix[1:], dpi=200)
+        metadata = {_DESCRIPTIONS[suffix]: MARK}
+        figure.savefig(temporary, format=suffix[1:], dpi=200, metadata=metadata)
 
 
 def write_frame(path: str | os.PathLike[str], frame: pandas.DataFrame) -> None:
@@ -119,9 +123,22 @@ def write_frame(path: str | os.PathLike[str], frame: pandas.DataFrame) -> None:
             case ".csv":
                 frame.to_csv(temporary, index=False)
             case ".parquet":
-                frame.to_parquet(temporary, index=False)
+                write_parquet(temporary, frame)
             case _:
                 frame.to_json(temporary, orient="records", indent=1)
+
+
+def write_parquet(path: Path, frame: pandas.DataFrame) -> None:
+    """Write a table as Parquet, marked as ours."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(marked(pa.Table.from_pandas(frame, preserve_index=False)), path)
+
+
+def marked(table: pyarrow.Table) -> pyarrow.Table:
+    """The table with the mark among its metadata."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), "comment": MARK})
 
 
 def _suffix(path: str | os.PathLike[str], known: tuple[str, ...], what: str) -> str:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from espalier.commands.output import Force, OutFile, save
 from espalier.commands.show import console
 
 if TYPE_CHECKING:
     from espalier.data import Parsed
     from espalier.decomposition import Parts
     from espalier.nets.lstm import LanguageModel
-    from espalier.results import Result
 
 Model = Annotated[
     Path | None,
@@ -24,13 +24,6 @@ Model = Annotated[
 ]
 Words = Annotated[str, Parameter(help="The sentence, as one argument or many.")]
 Member = Annotated[str | None, Parameter(help="Which model of an ensemble's checkpoint.")]
-Output = Annotated[
-    Path | None,
-    Parameter(
-        name=["--output", "-o"],
-        help="Write .png, .svg, .pdf, .html, .csv, .parquet or .json, by the suffix.",
-    ),
-]
 _PLACES = Parameter(negative="", consume_multiple=True, help="Places of words, from 0.")
 Focus = Annotated[list[int], _PLACES]
 Places = Annotated[list[int] | None, _PLACES]
@@ -50,7 +43,8 @@ def decompose_command(
     allocation: AllocationName = "papers",
     top: int = 5,
     member: Member = None,
-    output: Output = None,
+    out: OutFile = None,
+    force: Force = False,
 ) -> None:
     """Split the state after each word into what the words in focus contribute, and the rest.
 
@@ -65,7 +59,7 @@ def decompose_command(
 
     words, loaded = " ".join(sentence).split(), _load(model, member)
     parts = decompose(loaded, _tokens(loaded, words), focus=focus, allocation=allocation)
-    if _written(parts, output):
+    if save(parts, out, force=force):
         return
     console().print(str(parts), highlight=False, markup=False)
     if top > 0:
@@ -85,8 +79,9 @@ def interdependence_command(
         Path | None, Parameter(help="CoNLL-U with the sentence; without words, its first one.")
     ] = None,
     member: Member = None,
-    output: Output = None,
+    out: OutFile = None,
     html: Annotated[Path | None, Parameter(help="Write one self-contained page.")] = None,
+    force: Force = False,
 ) -> None:
     """How far words cannot be told apart: every two of them, or the sets --a and --b.
 
@@ -107,7 +102,7 @@ def interdependence_command(
     if a is None and b is None and at is None:
         pairs = interdependence(loaded, tokens, space=space, allocation=allocation)
         pairs = pairs if found_parse is None else pairs.beside(found_parse)
-        if not [path for path in (html, output) if _written(pairs, path)]:
+        if not [path for path in (html, out) if save(pairs, path, force=force)]:
             from espalier.show import coloured_pairs
 
             console().print(coloured_pairs(pairs))
@@ -115,7 +110,7 @@ def interdependence_command(
     found = interdependence(
         loaded, tokens, a=a or [], b=b or [], at=at, space=space, allocation=allocation
     )
-    if not [path for path in (html, output) if _written(found, path)]:
+    if not [path for path in (html, out) if save(found, path, force=force)]:
         console().print(str(found), highlight=False, markup=False)
 
 
@@ -144,14 +139,6 @@ def _tokens(model: LanguageModel, words: list[str]) -> list[str] | list[int]:
     if model.vocabulary is None and words and all(word.isdecimal() for word in words):
         return [int(word) for word in words]
     return words
-
-
-def _written(result: Result, output: Path | None) -> bool:
-    if output is None:
-        return False
-    result.save(output)
-    console().print(f"wrote {output}", highlight=False)
-    return True
 
 
 def _predicted(parts: Parts, top: int) -> str:

@@ -9,18 +9,23 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from espalier.commands.output import NAMES, Force, refuse_foreign
 from espalier.commands.show import console, show_table
 
 
 def demo_command(
-    *, output: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("espalier-demo.html")
+    *,
+    out: Annotated[Path, Parameter(name=NAMES, help="The page to write.")] = Path(
+        "espalier-demo.html"
+    ),
+    force: Force = False,
 ) -> None:
     """Build, run, compile and verify three programs, take a sentence apart, write a page of it."""
     from espalier.show import build_report
 
+    refuse_foreign(out, force=force)
     began = time.perf_counter()
-    out = console()
-    results = build_report(output, progress=lambda line: out.print(line, highlight=False))
+    results = build_report(out, progress=lambda line: console().print(line, highlight=False))
     show_table(
         ("program", "rules", "right on symbols", "right in weights", "values that disagree"),
         [
@@ -34,8 +39,9 @@ def demo_command(
             for result in results
         ],
     )
-    out.print(f"{time.perf_counter() - began:.0f} s. Open {output.resolve()}", highlight=False)
-    out.print("To try inputs of your own, type: espalier explore", highlight=False)
+    took = time.perf_counter() - began
+    console().print(f"{took:.0f} s. Open {out.resolve()}", highlight=False)
+    console().print("To try inputs of your own, type: espalier explore", highlight=False)
     wrong = any(
         result.disagreements or result.right_in_weights < result.inputs for result in results
     )

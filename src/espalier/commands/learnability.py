@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from espalier.commands.output import Force, OutParquet, OutTable, refuse_foreign, save
 from espalier.commands.show import console, show_pairs
 from espalier.errors import DataError, FileError
 from espalier.targets import load_target, tokens_read
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 Target = Annotated[str, Parameter(help="A zoo name, FILE.safetensors, or FILE.py:NAME.")]
 Inputs = Annotated[str, Parameter(help="The training set, an input an argument.")]
 Layers = Annotated[int | None, Parameter(help="Stop after this many layers.")]
-Table = Annotated[Path | None, Parameter(name=["--output", "-o"])]
 
 # Dropped conditions that are printed.
 SHOWN = 10
@@ -50,17 +50,18 @@ def minimal_command(
     *inputs: Inputs,
     constraints: bool = False,
     training: TrainingSet = DRAWN,
-    output: Table = None,
+    out: OutTable = None,
+    force: Force = False,
     max_layers: Layers = None,
 ) -> None:
     """Say what a training set needs of a program, and what it does not (the paper's C.2).
+
+    The table has everything that was dropped.
 
     Parameters
     ----------
     constraints
         Let single conditions of rules go too (the whole of Definition 1).
-    output
-        Write everything that was dropped as .csv, .parquet or .json.
     """
     from espalier.learnability import minimal
 
@@ -80,9 +81,7 @@ def minimal_command(
         console().print(f"  {one}", highlight=False, markup=False)
     if len(lost.constraints) > SHOWN:
         console().print(f"  ... and {len(lost.constraints) - SHOWN:,} more")
-    if output is not None:
-        lost.save(output)
-        console().print(f"wrote {output}", highlight=False)
+    save(lost, out, force=force)
 
 
 def _meeting(clash: tuple[Rule, Rule] | None) -> str:
@@ -96,12 +95,13 @@ def optimum_command(
     penalty: Literal["l1", "l2"] = "l1",
     reduce: Literal["nothing", "rules", "constraints"] = "nothing",
     training: TrainingSet = DRAWN,
-    output: Table = None,
+    out: OutTable = None,
+    force: Force = False,
     max_layers: Layers = None,
 ) -> None:
     """Say whether the compiled MLP is a local optimum of the regularised loss (Appendix B).
 
-    Exits 1 if it is not.
+    Exits 1 if it is not. The table has every parameter's derivatives.
 
     Parameters
     ----------
@@ -109,8 +109,6 @@ def optimum_command(
         The weight of the penalty; the theorems are for less than 1.
     reduce
         Look at the minimal version: without the rules, or also the conditions, not needed.
-    output
-        Write every parameter's derivatives as .csv, .parquet or .json.
     """
     from espalier.learnability import local_optimum, minimal
 
@@ -122,9 +120,7 @@ def optimum_command(
         program = minimal(program, batch, constraints=every, max_layers=layers)
     found = local_optimum(program, batch, alpha=alpha, penalty=penalty, max_layers=layers)
     console().print(str(found), highlight=False, markup=False)
-    if output is not None:
-        found.save(output)
-        console().print(f"wrote {output}", highlight=False)
+    save(found, out, force=force)
     if not found.holds:
         sys.exit(1)
 
@@ -132,10 +128,11 @@ def optimum_command(
 def traces_command(
     target: Target,
     *inputs: Inputs,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    out: OutParquet,
     distinct: bool = False,
     vectors: bool = False,
     training: TrainingSet = DRAWN,
+    force: Force = False,
     max_layers: Layers = None,
 ) -> None:
     """Write what goes into every sub-layer and what comes out, over a training set, as Parquet.
@@ -149,10 +146,11 @@ def traces_command(
     """
     from espalier.learnability import record_traces
 
+    refuse_foreign(out, force=force)
     entry, layers = load_entry(target, max_layers)
     batch = training_tokens(entry, inputs, training, layers)
     found = record_traces(
-        entry.program, batch, out=output, distinct=distinct, vectors=vectors, max_layers=layers
+        entry.program, batch, out=out, distinct=distinct, vectors=vectors, max_layers=layers
     )
     console().print(f"wrote {found}", highlight=False)
 

@@ -21,8 +21,10 @@ from espalier.commands.learnability import (
     load_entry,
     training_tokens,
 )
+from espalier.commands.output import OutFolder
+from espalier.commands.progress import Yes, say
 from espalier.commands.show import show_table
-from espalier.commands.training import Config, Device, Out, Settings, configured, say, train_into
+from espalier.commands.training import Config, Device, Settings, configured, train_into
 from espalier.errors import DataError
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ Steps = Annotated[int | None, Parameter(help="Updates of the weights.")]
 Depth = Annotated[int | None, Parameter(help="Layers; a decoder has as many again.")]
 Shared = Annotated[bool | None, Parameter(help="All layers have the same weights.")]
 Positions = Annotated[Literal["relative", "absolute"] | None, Parameter(help="How they are told.")]
+
+FEWER = "fewer --steps, or a narrower network by --set"
 
 
 def register(app: App) -> None:
@@ -49,7 +53,7 @@ def register(app: App) -> None:
 def train_traces(
     target: Target,
     *inputs: Inputs,
-    out: Out,
+    out: OutFolder,
     traces: Annotated[Path | None, Parameter(help="Learn from this file of traces.")] = None,
     training: TrainingSet = DRAWN,
     seeds: Seeds = 1,
@@ -58,6 +62,7 @@ def train_traces(
     settings: Settings = None,
     max_layers: Layers = None,
     device: Device = "auto",
+    yes: Yes = False,
 ) -> None:
     """Train an MLP on a program's traces, in place of the compiled one (the paper's C.1).
 
@@ -75,7 +80,7 @@ def train_traces(
     batch = [] if traces else training_tokens(entry, inputs, training, layers)
     given = read_traces(traces, entry.program) if traces else batch
     run = TraceRun(entry.program, given, asked, seeds=seeds, max_layers=layers)
-    found = train_into(out, run, device=device)
+    found = train_into(out, run, device=device, yes=yes, smaller=FEWER)
     say(f"{(RunFolder(out).manifest() or {})['data']['lessons']:,} distinct lessons")
     shares = agreement(entry.program, found.models, batch, max_layers=layers) if batch else None
     _show(found.rows, shares)
@@ -84,7 +89,7 @@ def train_traces(
 def train_readable(
     target: Target,
     *inputs: Inputs,
-    out: Out,
+    out: OutFolder,
     training: TrainingSet = DRAWN,
     seeds: Seeds = 1,
     steps: Steps = None,
@@ -92,6 +97,7 @@ def train_readable(
     settings: Settings = None,
     max_layers: Layers = None,
     device: Device = "auto",
+    yes: Yes = False,
 ) -> None:
     """Train a whole Transformer from which a program's variables can be read, layer by layer."""
     from espalier.learnability.supervision import ReadableRun, ReadableSettings
@@ -100,12 +106,12 @@ def train_readable(
     asked = configured(ReadableSettings(), config, settings, {"recipe.steps": steps})
     batch = training_tokens(entry, inputs, training, layers)
     run = ReadableRun(entry.program, batch, asked, seeds=seeds, max_layers=layers)
-    _show(train_into(out, run, device=device).rows)
+    _show(train_into(out, run, device=device, yes=yes, smaller=FEWER).rows)
 
 
 def train_parity(
     *,
-    out: Out,
+    out: OutFolder,
     layers: Depth = None,
     shared: Shared = None,
     positions: Positions = None,
@@ -117,6 +123,7 @@ def train_parity(
     config: Config = None,
     settings: Settings = None,
     device: Device = "auto",
+    yes: Yes = False,
 ) -> None:
     """Train Transformers on bit strings and their parity alone (the paper's D.1)."""
     from espalier.training import ParityRun
@@ -129,12 +136,12 @@ def train_parity(
     implied = {} if length is None else {"test.longest": 2 * length}
     run = configured(ParityRun(), config, settings, flags, implied=implied)
     _warn_of_slow_products(run.recipe.precision, device)
-    _show(train_into(out, run, device=device).rows)
+    _show(train_into(out, run, device=device, yes=yes, smaller=FEWER).rows)
 
 
 def train_scan(
     *,
-    out: Out,
+    out: OutFolder,
     layers: Depth = None,
     shared: Shared = None,
     positions: Positions = None,
@@ -147,6 +154,7 @@ def train_scan(
     config: Config = None,
     settings: Settings = None,
     device: Device = "auto",
+    yes: Yes = False,
 ) -> None:
     """Train Transformers on SCAN's commands and actions alone (the paper's D.4)."""
     from espalier.training import ScanRun
@@ -158,7 +166,7 @@ def train_scan(
     }
     run = configured(ScanRun(), config, settings, flags)
     _warn_of_slow_products(run.recipe.precision, device)
-    _show(train_into(out, run, device=device).rows)
+    _show(train_into(out, run, device=device, yes=yes, smaller=FEWER).rows)
 
 
 def ask(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from espalier.commands.output import NAMES, Force, OutFile, refuse_foreign, save
 from espalier.commands.show import console, show_pairs, show_table
 from espalier.errors import FileError
 from espalier.targets import load_target, parse_set, tokens_read, with_writing
@@ -93,7 +94,8 @@ def trace_command(
     target: Target,
     *tokens: Annotated[str, Parameter(help="The input, as one word or many.")],
     html: Path | None = None,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    out: OutFile = None,
+    force: Force = False,
     max_layers: Layers = None,
     changes: Annotated[tuple[str, ...], Parameter(name="--set")] = (),
 ) -> None:
@@ -105,8 +107,6 @@ def trace_command(
     ----------
     html
         Write one self-contained page to step through.
-    output
-        Write .png, .svg, .pdf, .csv, .parquet, .json or .html, by the suffix.
     changes
         Change the run: VARIABLE@LAYER,POSITION=VALUE, as often as wanted.
     """
@@ -117,13 +117,9 @@ def trace_command(
     read = tokens_read(entry, [" ".join(tokens)], layers)[0]
     sets = [parse_set(entry.program, text) for text in changes]
     found = interpret(entry.program, read, max_layers=layers, interventions=sets)
-    written = [path for path in (html, output) if path is not None]
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
-        raise FileError(f"--html writes a page; give {html} the suffix .html, or use --output")
-    for path in written:
-        found.save(path)
-        console().print(f"wrote {path}", highlight=False)
-    if not written:
+        raise FileError(f"--html writes a page; give {html} the suffix .html, or use --out")
+    if not [path for path in (html, out) if save(found, path, force=force)]:
         from espalier.show import coloured_trace
 
         console().print(coloured_trace(found))
@@ -132,10 +128,11 @@ def trace_command(
 def compile_command(
     target: Target,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    out: Annotated[Path, Parameter(name=NAMES, help="The .safetensors file to write.")],
     sharpness: float | None = None,
     dtype: Dtype = "float32",
     merge: bool = False,
+    force: Force = False,
 ) -> None:
     """Compile a program to Transformer weights in one safetensors file.
 
@@ -148,12 +145,13 @@ def compile_command(
     """
     from espalier.compiler import compile_program
 
+    refuse_foreign(out, force=force)
     entry = load_target(target)
     program = entry.program.merged() if merge else entry.program
     began = time.perf_counter()
     model = compile_program(program, sharpness=sharpness, dtype=_dtype(dtype))
     took = time.perf_counter() - began
-    model.save(output)
+    model.save(out)
     show_pairs(
         {
             "rules": f"{len(program.rules):,}",
@@ -161,7 +159,7 @@ def compile_command(
             "residual width": f"{model.layout.width}",
             "MLP width": f"{len(model.weights.feedforward.b1):,}",
             "compiled in": f"{took:.3f} s",
-            "wrote": f"{output} ({output.stat().st_size:,} bytes)",
+            "wrote": f"{out} ({out.stat().st_size:,} bytes)",
         }
     )
 

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from espalier.commands.output import NAMES
+from espalier.commands.progress import Yes, reporting
 from espalier.commands.show import console, show_table
-from espalier.commands.training import Device, reporting
+from espalier.commands.training import Device
 
 if TYPE_CHECKING:
     import pandas
+
+SMALLER = {
+    "paper": "--scale small, which is meant for two cores; or a part of it by --only or --seconds",
+    "small": "--scale smoke, which takes seconds and says nothing; or a part of it by --seconds",
+}
 
 
 def reproduce_command(
@@ -24,7 +31,7 @@ def reproduce_command(
         "small"
     ),
     out: Annotated[
-        Path | None, Parameter(help="Its folder; by default reproductions/NAME-SCALE.")
+        Path | None, Parameter(name=NAMES, help="Its folder; else reproductions/NAME-SCALE.")
     ] = None,
     runs: Annotated[Path, Parameter(help="Where trained ensembles are kept and found.")] = Path(
         "runs"
@@ -37,6 +44,7 @@ def reproduce_command(
         float | None, Parameter(help="Stop then, to go on when asked for again.")
     ] = None,
     device: Device = "auto",
+    yes: Yes = False,
 ) -> None:
     """Train what is missing, compute a figure's rows, draw it, and keep all of it in a folder."""
     from espalier import experiments
@@ -45,7 +53,8 @@ def reproduce_command(
         show_table(("experiment", "what it shows"), list(experiments.names().items()))
         return
     experiments.find(name)  # a misspelt name is answered before anything is made
-    with reporting() as progress:
+    bounded = yes or seconds is not None
+    with reporting(yes=bounded, smaller=SMALLER.get(scale, "")) as progress:
         found = experiments.reproduce(
             name,
             scale=scale,  # type: ignore[arg-type]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+from cyclopts import Parameter
+
+from espalier.commands.output import NAMES
+from espalier.commands.progress import counting
 from espalier.commands.show import show_pairs, show_table
 
 if TYPE_CHECKING:
     from espalier.data import ScanSplit
     from espalier.language import Program
-    from espalier.programs import Engine, Evaluation, Progress
+    from espalier.programs import Engine, Evaluation
     from espalier.zoo import Entry
 
 
@@ -26,7 +28,7 @@ def scan_command(
     dtype: Literal["float32", "float64", "bfloat16"] = "float32",
     workers: int | None = None,
     data: Path | None = None,
-    out: Path | None = None,
+    out: Annotated[Path | None, Parameter(name=NAMES)] = None,
 ) -> None:
     """Answer every example of a split of SCAN and print the accuracy by length.
 
@@ -62,7 +64,7 @@ def scan_command(
     name = f"scan-{split}{'-minimal' if minimal else ''}-{engine}"
     folder = Path("runs") / name if out is None else out
     cases = [Case(example.command, example.actions, example.length) for example in examples.test]
-    with _progress() as progress:
+    with counting("examples") as progress:
         result = evaluate(
             entry, cases, engine=chosen, program=program, out=folder, progress=progress
         )
@@ -102,17 +104,3 @@ def _show(result: Evaluation, program: Program, folder: Path) -> None:
     )
     for row in result.wrong[:5]:
         sys.stderr.write(f"example {row['number']} was answered {row['wrong']!r}\n")
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    """A bar on a terminal; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True)) as bar:
-        task = bar.add_task("examples", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

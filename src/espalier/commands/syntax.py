@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from espalier.commands.decomposition import Member, Model
+from espalier.commands.output import Force, OutParquet, refuse_foreign
+from espalier.commands.progress import counting
 from espalier.commands.show import console, show_table
 from espalier.errors import DataError
 
@@ -36,7 +37,7 @@ def register(app: App) -> None:
 def pairs_command(
     *,
     treebank: Banks,
-    output: Annotated[Path, Parameter(name=["--output", "-o"], help="A Parquet file.")],
+    out: OutParquet,
     model: Model = None,
     text: Annotated[
         str | None,
@@ -44,21 +45,21 @@ def pairs_command(
     ] = None,
     sample: Sample = None,
     member: Member = None,
+    force: Force = False,
 ) -> None:
     """Every pair of words of a treebank: distances, classes, frequencies, surprisal and DI."""
     from espalier.nets.lstm import load_language_model
     from espalier.syntax import write_pairs
 
+    refuse_foreign(out, force=force)
     bank, loaded = _bank(treebank, sample), load_language_model(model, member=member)
     counts = None if text is None else _counts(text)
 
-    def report(done: int) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{done:,} of {bank.pairs:,} pairs")
-            sys.stderr.flush()
-
-    rows = write_pairs(loaded, bank, output, counts=counts, report=report)
-    console().print(f"wrote {rows:,} pairs of {len(bank):,} sentences to {output}", highlight=False)
+    with counting("pairs") as progress:
+        rows = write_pairs(
+            loaded, bank, out, counts=counts, report=lambda done: progress(done, bank.pairs)
+        )
+    console().print(f"wrote {rows:,} pairs of {len(bank):,} sentences to {out}", highlight=False)
 
 
 def probe_command(

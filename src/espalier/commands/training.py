@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from espalier.commands.output import NAMES, Force, OutFolder
+from espalier.commands.progress import TooLongError, Yes, counting, reporting, say
+from espalier.errors import FileError
+
 if TYPE_CHECKING:
-    from espalier.runs import Progress
     from espalier.training import Trainable, TrainedRun
 
 Settings = Annotated[
@@ -24,7 +25,6 @@ Settings = Annotated[
     ),
 ]
 Config = Annotated[Path | None, Parameter(help="A TOML file of settings; flags override it.")]
-Out = Annotated[Path, Parameter(help="The run's folder; an unfinished run there goes on.")]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
 
 
@@ -46,7 +46,7 @@ def register(app: App) -> None:
 
 def train_scaffold(
     *,
-    out: Out,
+    out: OutFolder,
     length: Annotated[int | None, Parameter(help="Tokens between open and close.")] = None,
     familiar: Annotated[bool | None, Parameter(help="Scaffolds also occur outside rules.")] = None,
     epochs: int | None = None,
@@ -61,6 +61,7 @@ def train_scaffold(
     config: Config = None,
     settings: Settings = None,
     device: Device = "auto",
+    yes: Yes = False,
 ) -> None:
     """Train one model on a scaffold corpus (lstms-compose-bottom-up, 4.2 and 4.3)."""
     from espalier.training import ScaffoldRun
@@ -75,12 +76,13 @@ def train_scaffold(
         "keep": keep,
         "gradients": gradients,
     }
-    train_into(out, configured(ScaffoldRun(), config, settings, flags), device=device)
+    run = configured(ScaffoldRun(), config, settings, flags)
+    train_into(out, run, device=device, yes=yes, smaller="fewer --epochs, or --hidden 64")
 
 
 def train_text(
     *,
-    out: Out,
+    out: OutFolder,
     data: Annotated[str | None, Parameter(help="wikitext-2, a text file or a directory.")] = None,
     vocabulary: Annotated[int | None, Parameter(help="Keep the most frequent words.")] = None,
     epochs: int | None = None,
@@ -91,8 +93,12 @@ def train_text(
     config: Config = None,
     settings: Settings = None,
     device: Device = "auto",
+    yes: Yes = False,
 ) -> None:
-    """Train one model on text, annealed on its validation loss."""
+    """Train one model on text, annealed on its validation loss.
+
+    WikiText-2 as it stands takes minutes on a GPU and days on two cores.
+    """
     from espalier.training import TextRun
 
     flags = {
@@ -104,7 +110,9 @@ def train_text(
         "network.tied": tied,
         "seed": seed,
     }
-    train_into(out, configured(TextRun(), config, settings, flags), device=device)
+    run = configured(TextRun(), config, settings, flags)
+    smaller = "--vocabulary 2000 --hidden 64 --epochs 2, or a smaller --data"
+    train_into(out, run, device=device, yes=yes, smaller=smaller)
 
 
 def sweep(
@@ -114,6 +122,7 @@ def sweep(
     cluster: Annotated[str | None, Parameter(help="A dask scheduler, tcp://host:port.")] = None,
     workers: Annotated[int | None, Parameter(help="Local processes; 0: as ensembles.")] = None,
     device: Device = "auto",
+    yes: Yes = False,
 ) -> None:
     """Train every cell of a TOML table of configs; finished cells are skipped."""
     from dataclasses import replace
@@ -125,7 +134,7 @@ def sweep(
     if workers is not None:
         planned = replace(planned, workers=workers)
     say(f"{len(planned.cells)} cells in {planned.out}, {len(pending(planned))} to train")
-    with reporting() as progress:
+    with reporting(yes=yes, smaller="fewer recipe.epochs in the table") as progress:
         run_sweep(planned, device=device, cluster=cluster, progress=progress)
 
 
@@ -149,42 +158,46 @@ def fetch(name: str, /) -> None:
     """Download a public data set and check it: wikitext-2, ud-english-ewt, scan."""
     from espalier.data import fetch as get
 
-    shown = -1
-
-    def progress(done: int, total: int) -> None:
-        nonlocal shown
-        share = 100 * done // total if total else 0
-        if sys.stderr.isatty() and share != shown:
-            shown = share
-            sys.stderr.write(f"\r{name}: {done / 1e6:.1f} of {total / 1e6:.1f} MB ({share}%)")
-            sys.stderr.flush()
-
-    folder = get(name, progress=progress)
+    with counting(f"bytes of {name}") as progress:
+        folder = get(name, progress=progress)
     say(f"{name} is in {folder}")
 
 
 def branching(
     *,
-    out: Annotated[Path, Parameter(help="A folder: text.txt and treebank.conllu are put there.")],
+    out: Annotated[
+        Path, Parameter(name=NAMES, help="A folder: text.txt and treebank.conllu are put there.")
+    ],
     order: Annotated[str, Parameter(help="left (heads last) or right (heads first).")] = "left",
     sentences: Annotated[int, Parameter(help="Of the text.")] = 5_000,
     tests: Annotated[int, Parameter(help="Sentences of the treebank.")] = 500,
     seed: int = 0,
+    force: Force = False,
 ) -> None:
     """Make up a language that branches to one side: a text, and a treebank of it."""
     from espalier.data import BranchingConfig, branching_corpus
 
     sizes = {"sentences": sentences, "tests": tests, "seed": seed}
-    branching_corpus(BranchingConfig(order, **sizes)).save(out)  # type: ignore[arg-type]
+    corpus = branching_corpus(BranchingConfig(order, **sizes))  # type: ignore[arg-type]
+    there = [name for name in ("text.txt", "treebank.conllu") if (out / name).exists()]
+    if there and not force:
+        raise FileError(f"{out} has a {there[0]}; choose another folder, or add --force")
+    corpus.save(out)
     say(f"text.txt and treebank.conllu are in {out}")
 
 
-def train_into(out: Path, config: Trainable, *, device: str) -> TrainedRun:
+def train_into(out: Path, config: Trainable, *, device: str, yes: bool, smaller: str) -> TrainedRun:
     """What was trained, with progress shown and its folder named."""
     from espalier.training import train
 
-    with reporting() as progress:
-        found = train(config, out, device=device, progress=progress)
+    fresh = not out.exists()
+    try:
+        with reporting(yes=yes, smaller=smaller) as progress:
+            found = train(config, out, device=device, progress=progress)
+    except TooLongError:
+        if fresh:  # so that something smaller can be asked for in the same place
+            shutil.rmtree(out)
+        raise
     say(f"kept in {out}")
     return found
 
@@ -203,45 +216,3 @@ def configured(
     from_file = flatten(read_toml(config)) if config is not None else {}
     given = {name: value for name, value in flags.items() if value is not None}
     return override(default, (implied or {}) | from_file | parse_words(words or []) | given)
-
-
-@contextmanager
-def reporting() -> Iterator[Progress]:
-    """A bar with measures above it on a terminal; plain lines elsewhere."""
-    from espalier.runs import Interrupted, Lines
-
-    try:
-        if sys.stderr.isatty():
-            with _bar() as show:
-                yield show
-        else:
-            yield Lines(sys.stderr)
-    except Interrupted as stopped:
-        say(str(stopped))
-        raise SystemExit(130) from None
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[Any], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from espalier.runs import Moment, describe
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("training", total=None)
-
-        def report(moment: Moment) -> None:
-            pace = moment.taken / moment.seconds if moment.seconds else 0.0
-            text = f"step {moment.step:,}/{moment.total:,}  {pace:.1f} steps/s"
-            progress.update(task, completed=moment.step, total=moment.total, description=text)
-            if moment.rows:
-                progress.console.print(describe(moment), highlight=False)
-
-        yield report
-
-
-def say(text: str) -> None:
-    """One line on stderr, where progress goes: results stay alone on stdout."""
-    sys.stderr.write(text + "\n")

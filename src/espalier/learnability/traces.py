@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from espalier.errors import FileError, ProgramError, nearest
-from espalier.files import atomic_path
+from espalier.files import MARK, atomic_path
 from espalier.interpreter import Column, Ints, State, Sublayer
 from espalier.language import Program, from_record, program_hash, to_record
 from espalier.learnability.assignments import Distinct, Layer, exact_sizes, run_layers, training_set
@@ -135,7 +135,7 @@ def record_traces(
         "max_layers": max_layers,
         "version": __version__,
     }
-    metadata = {KEY: json.dumps(described).encode()}
+    metadata = {KEY: json.dumps(described).encode(), b"comment": MARK.encode()}
     tables = TraceTables(program, vectors=vectors, metadata=metadata)
     recorder = _Recorder(program, tables, distinct=distinct)
 

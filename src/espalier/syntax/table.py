@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from espalier.data import TAGS, Treebank, pair_starts
 from espalier.decomposition import one_thread_each
 from espalier.errors import FileError
-from espalier.files import atomic_path
+from espalier.files import atomic_path, marked
 from espalier.nets.lstm import LanguageModel
 from espalier.syntax.effects import Words
 from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
@@ -72,7 +72,8 @@ def write_pairs(
             words = describe_words(model, pairs.bank, counts if counted else {})
             table = tabulate(Stretch(first, pairs, scores, surprisal, words, counted))
             if writer is None:
-                writer = parquet.ParquetWriter(temporary, table.schema, compression="zstd")
+                schema = marked(table).schema
+                writer = parquet.ParquetWriter(temporary, schema, compression="zstd")
                 stack.enter_context(writer)
             writer.write_table(table)
             written += len(pairs)

@@ -1,0 +1,93 @@
+"""Where commands write: one flag for all of them, and nobody's files are lost to it.
+
+A file that espalier wrote says so inside, and is written again without a word; a table of plain
+text is known by its columns. Any other file that is in the way is left alone, unless forced.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from espalier.commands.show import console
+from espalier.errors import FileError
+from espalier.files import MARK
+
+if TYPE_CHECKING:
+    from espalier.results import Result
+
+NAMES = ("--out", "-o", "--output")
+Force = Annotated[
+    bool, Parameter(negative="", help="Write over a file that espalier did not write.")
+]
+OutFile = Annotated[
+    Path | None,
+    Parameter(
+        name=NAMES,
+        help="Write .html, .png, .svg, .pdf, .csv, .parquet or .json, by the suffix.",
+    ),
+]
+OutTable = Annotated[
+    Path | None, Parameter(name=NAMES, help="Write a table: .csv, .parquet or .json.")
+]
+OutParquet = Annotated[Path, Parameter(name=NAMES, help="The Parquet file to write.")]
+OutFolder = Annotated[
+    Path, Parameter(name=NAMES, help="The run's folder; an unfinished run there goes on.")
+]
+# What is read of each end of a file to see who wrote it.
+_ENDS = 1 << 16
+
+
+def save(result: Result, path: Path | None, *, force: bool) -> bool:
+    """Write a result where it was asked for, and say so; False where it was not."""
+    if path is None:
+        return False
+    if path.exists() and not force:
+        plain = path.suffix.lower() in (".csv", ".json")
+        columns = [str(name) for name in result.to_frame().columns] if plain else ()
+        refuse_foreign(path, force=force, columns=columns)
+    result.save(path)
+    console().print(f"wrote {path}", highlight=False)
+    return True
+
+
+def refuse_foreign(path: Path | None, *, force: bool, columns: Sequence[str] | None = None) -> None:
+    """Refuse to write over a file that espalier did not write; `columns` are a table's own.
+
+    Asked before long work, tables in plain text are let through: they are judged when written.
+    """
+    if path is None or force or not path.is_file():
+        return
+    if path.suffix.lower() in (".csv", ".json"):
+        if columns is None or _columns(path) == list(columns):
+            return
+    elif _is_marked(path):
+        return
+    raise FileError(
+        f"{path} is there and was not written by espalier; choose another name, or add --force"
+    )
+
+
+def _is_marked(path: Path) -> bool:
+    with path.open("rb") as file:
+        ends = file.read(_ENDS)
+        file.seek(max(0, path.stat().st_size - _ENDS))
+        ends += file.read()
+    mark = b'"checksums"' if path.suffix == ".safetensors" else MARK.encode()
+    return mark in ends
+
+
+def _columns(path: Path) -> list[str]:
+    """The columns of a table in plain text; none of what is not a table."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if path.suffix.lower() == ".csv":
+        return text.partition("\n")[0].split(",")
+    try:
+        rows = json.loads(text)
+        return list(rows[0])
+    except (ValueError, LookupError, TypeError):
+        return []
