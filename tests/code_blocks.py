@@ -3,7 +3,8 @@
 Python blocks of a page share one namespace, and commands its folder. A block may be followed by
 what it prints, with ... for what may differ. One that cannot be run here has a comment above it,
 `<!-- not run: why -->`; then its Python is compiled and its commands are parsed. So are blocks of
-commands without a language: what stands in them takes minutes or more.
+commands without a language: what stands in them takes minutes or more. A block that begins with
+the name of a file (`# seen.py`) is put there.
 """
 
 import contextlib
@@ -76,7 +77,9 @@ def run(block: Block, names: dict[str, object]) -> None:
     printed = io.StringIO()
     if block.language == "python":
         code = compile("\n" * block.line + block.code, block.page, "exec")
-        if block.why is not None:
+        if file := re.match(r"# (\w+\.py)\n", block.code):
+            Path(file[1]).write_text(block.code, encoding="utf-8")
+        if file or block.why is not None:
             return
         with contextlib.redirect_stdout(printed):
             exec(code, names)
@@ -86,7 +89,7 @@ def run(block: Block, names: dict[str, object]) -> None:
             if block.language and block.why is None and command.startswith("espalier "):
                 with contextlib.redirect_stdout(printed):
                     call(command, where)
-    if block.shown is not None and block.why is None:
+    if block.shown is not None and block.language and block.why is None:
         got = printed.getvalue()
         assert doctest.OutputChecker().check_output(block.shown, got, FLAGS), f"{where}:\n{got}"
 
