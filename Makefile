@@ -10,12 +10,8 @@ TOOLS := captum circuitsvis nnsight onnx pyvene transformer-lens transformers
 
 demo: $(READY)  ## run the main job and write demo/index.html
 	@mkdir -p demo
-<<<<<<< HEAD
-	@$(BIN)/espalier demo -o demo/index.html
-	@echo "In this checkout that is: $(BIN)/espalier explore"
-=======
 	@$(BIN)/espalier demo -o demo/index.html --force
->>>>>>> 5ebe0a0 (Commands write by one flag and never over a stranger's file; what takes over an hour needs a yes)
+	@echo "In this checkout that is: $(BIN)/espalier explore"
 
 test: lint  ## everything that must hold
 	PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2
