@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from explorer.run_folders import make_runs
+
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
@@ -14,10 +16,10 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 def address(tmp_path_factory):
     """The explorer, started as a person starts it."""
     pytest.importorskip("uvicorn", reason="needs espalier[explore]")
-    folder = tmp_path_factory.mktemp("explorer")
-    command = [sys.executable, "-m", "espalier", "explore", "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
-        yield process.stdout.readline().strip()
+    folder = make_runs(tmp_path_factory.mktemp("explorer"))
+    command = [sys.executable, "-m", "espalier", "explore", str(folder), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        yield process.stdout.readline().strip().split("#")[0]
         process.terminate()
 
 

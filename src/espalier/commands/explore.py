@@ -67,6 +67,8 @@ def read_target(target: str) -> tuple[Session, dict[str, str]]:
         return Session(runs=target), {"view": "runs"}
     if target.endswith(".safetensors"):
         return _from_file(path, runs)
+    if path.suffix == ".conllu" and path.is_file():
+        return Session(treebank=target, runs=runs), {"view": "networks"}
     if target.rpartition(":")[0].endswith(".py"):
         from espalier.targets import load_target
 

@@ -13,9 +13,10 @@ from espalier.explorer.answers import answer
 from espalier.explorer.session import Session
 
 if TYPE_CHECKING:
+    from espalier.explorer.notebook import save_page, widget
     from espalier.explorer.server import serve
 
-__all__ = ["Session", "answer", "serve"]
+__all__ = ["Session", "answer", "save_page", "serve", "widget"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +25,8 @@ def __getattr__(name: str) -> Any:
         from espalier.explorer.server import serve
 
         return serve
+    if name in ("save_page", "widget"):
+        from espalier.explorer import notebook
+
+        return getattr(notebook, name)
     raise AttributeError(f"module 'espalier.explorer' has no attribute {name!r}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from espalier.errors import ConfigError, EspalierError, nearest
 from espalier.explorer.session import Session
+from espalier.results import Result
 
 Answer = dict[str, Any]
 # Those that need torch, and so a process that may take its time.
@@ -35,14 +36,24 @@ def answer(session: Session, name: object, asked: Answer) -> Answer:
 
 
 def _questions() -> dict[str, Callable[[Session, Answer], Answer]]:
-    from espalier.explorer import programs
+    """By name; torch is imported by those that need it, when they are asked."""
+    from espalier.explorer import programs, training_runs
 
     def weights(name: str) -> Callable[[Session, Answer], Answer]:
         def ask(session: Session, asked: Answer) -> Answer:
-            from espalier.explorer import weights as room
+            from espalier.explorer.weights import attention, compare, residual
 
-            found: Answer = getattr(room, name)(session, asked)
-            return found
+            made = {"weights": compare, "residual": residual, "attention": attention}
+            return made[name](session, asked)
+
+        return ask
+
+    def networks(name: str) -> Callable[[Session, Answer], Answer]:
+        def ask(session: Session, asked: Answer) -> Answer:
+            from espalier.explorer.networks import list_models, show_pair, show_sentence
+
+            made = {"models": list_models, "sentence": show_sentence, "pair": show_pair}
+            return made[name](session, asked)
 
         return ask
 
@@ -52,21 +63,29 @@ def _questions() -> dict[str, Callable[[Session, Answer], Answer]]:
         "trace": programs.show_trace,
         "why": programs.explain_cell,
         "rules": programs.search_rules,
-        "weights": weights("compare"),
-        "residual": weights("residual"),
-        "attention": weights("attention"),
+        "runs": training_runs.show_runs,
+        "run": training_runs.show_run,
+        **{name: weights(name) for name in ("weights", "residual", "attention")},
+        **{name: networks(name) for name in ("models", "sentence", "pair")},
     }
 
 
 def file(session: Session, asked: Answer) -> Answer:
     """What is looked at as a file: .png, .svg, .csv or .html, in base64."""
-    from espalier.explorer import programs
-
     suffix, view = asked.get("suffix"), asked.get("view")
-    made: dict[object, Callable[[Session, Answer], Any]] = {"trace": programs.trace_of}
-    if suffix not in SUFFIXES or view not in made:
-        raise ConfigError(f"a file is one of {', '.join(SUFFIXES)} of {', '.join(map(str, made))}")
+    if suffix not in SUFFIXES or view not in ("trace", "sentence"):
+        raise ConfigError(f"a file is one of {', '.join(SUFFIXES)} of a trace or a sentence")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"view{suffix}"
-        made[view](session, asked).save(path)
+        _result(session, asked).save(path)
         return {"name": f"{view}{suffix}", "base64": base64.b64encode(path.read_bytes()).decode()}
+
+
+def _result(session: Session, asked: Answer) -> Result:
+    if asked.get("view") == "trace":
+        from espalier.explorer.programs import trace_of
+
+        return trace_of(session, asked)
+    from espalier.explorer.networks import matrix_of
+
+    return matrix_of(session, asked)

@@ -34,11 +34,13 @@ class Session:
     programs: list[str] = field(default_factory=list)  # beyond the zoo: FILE.py:NAME, FILE
     models: list[str] = field(default_factory=list)  # beyond the package's own
     runs: str = ""  # the folder whose runs are listed
+    treebank: str = ""  # a file of parsed sentences
     _held: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """What it was made of, as JSON holds it."""
-        return {"programs": self.programs, "models": self.models, "runs": self.runs}
+        names = ("programs", "models", "runs", "treebank")
+        return {name: getattr(self, name) for name in names}
 
     def program_names(self) -> dict[str, str]:
         """Every program with what it computes, one's own first."""

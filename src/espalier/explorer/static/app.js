@@ -1,9 +1,11 @@
 // The explorer: tabs, the address, and the export of what is looked at. A home gives it `ask`.
 import { download, keyOf as key, make } from "./dom.js";
+import { networksView } from "./networks.js";
 import { programsView } from "./programs.js";
+import { runsView } from "./runs.js";
 
 export const keyOf = key;
-const VIEWS = { programs: ["Programs", programsView] };
+const VIEWS = { programs: ["Programs", programsView], networks: ["Networks", networksView], runs: ["Runs", runsView] };
 
 // Draws the explorer into an element. `home` has ask(name, question), live, address (read, write,
 // changed), and template() where it can be written to a file.
@@ -38,13 +40,49 @@ export function start(root, home) {
     const answers = Object.fromEntries(recorded);
     const held = JSON.stringify({ state: state.toString(), answers })
       .replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
-    const page = (await home.template()).replace("{}/*recorded*/", () => held);
+    const page = (await home.template()).replace(`{}/*${"recorded"}*/`, () => held);
     download(`espalier-${state.get("view")}.html`, new Blob([page], { type: "text/html" }));
     say("One file was written that needs no network: it holds what was looked at here.");
   }
 
+  // The first drawing of a view as a file: the styles that it needs go with it.
+  async function drawing(suffix) {
+    const svg = view.element.querySelector("svg");
+    const copy = svg.cloneNode(true);
+    const { width, height } = svg.getBoundingClientRect();
+    const look = ["fill", "stroke", "stroke-width", "stroke-opacity", "font", "text-anchor", "opacity"];
+    const shown = [...svg.querySelectorAll("*")];
+    [...copy.querySelectorAll("*")].forEach((one, n) => {
+      const style = getComputedStyle(shown[n]);
+      one.setAttribute("style", look.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+    });
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    copy.setAttribute("xmlns", svg.namespaceURI);
+    const text = new XMLSerializer().serializeToString(copy);
+    const name = `espalier-${state.get("view")}${suffix}`;
+    if (suffix === ".svg") return download(name, new Blob([text], { type: "image/svg+xml" }));
+    const image = new Image();
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+    await image.decode();
+    const canvas = make("canvas", { width: 2 * width, height: 2 * height });
+    const pen = canvas.getContext("2d");
+    pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+    pen.fillRect(0, 0, canvas.width, canvas.height);
+    pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return canvas.toBlob((blob) => download(name, blob));
+  }
+
   async function writeFile(suffix) {
     const asked = view?.file?.();
+    const rows = suffix === ".csv" ? view?.table?.() : null;
+    if (rows?.length) {
+      const names = [...new Set(rows.flatMap(Object.keys))];
+      const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+      const lines = [names, ...rows.map((row) => names.map((name) => row[name] ?? ""))];
+      return download("runs.csv", new Blob([lines.map((line) => line.map(String).map(quoted).join(",")).join("\n")]));
+    }
+    if (!asked && view?.element.querySelector("svg")) return drawing(suffix);
     if (!asked) return say("There is nothing to write yet.");
     say(`Writing ${suffix} …`);
     const found = await ask("file", { ...asked, suffix });

@@ -1,0 +1,118 @@
+"""Runs for a page: folders with their state, live curves, claims with verdicts."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from espalier.errors import EspalierError
+from espalier.explorer.session import Session
+from espalier.runs import RunFolder, latest, list_runs
+
+Answer = dict[str, Any]
+
+MOST_RUNS = 400
+MOST_POINTS = 400  # of one curve
+MOST_ROWS = 400  # of a reproduction's table
+HORIZONTAL = ("step", "epoch", "seconds")
+
+
+def show_runs(session: Session, asked: Answer) -> Answer:
+    """Every run of the folder: kind, state, how far it came, and its last measures."""
+    if not session.runs:
+        return {"folder": "", "runs": []}
+    if not Path(session.runs).is_dir():
+        return {"folder": session.runs, "runs": []}
+    found = list_runs(session.runs)
+    return {
+        "folder": session.runs,
+        "left": max(0, len(found) - MOST_RUNS),
+        "runs": [
+            {
+                "name": one.name,
+                "kind": one.kind,
+                "status": one.status,
+                "members": one.members,
+                "epoch": round(one.epoch, 3),
+                "epochs": one.epochs,
+                "measures": {name: _number(value) for name, value in one.measures.items()},
+            }
+            for one in found[:MOST_RUNS]
+        ],
+    }
+
+
+def show_run(session: Session, asked: Answer) -> Answer:
+    """A run's curves, or a reproduction's table."""
+    path = session.folder(asked.get("run"))
+    folder = RunFolder(path)
+    manifest = folder.manifest() or {}
+    about = {
+        "name": asked.get("run"),
+        "kind": str(manifest.get("kind", "?")),
+        "status": str(manifest.get("status", "?")),
+        "config": {
+            name: str(value)[:80]
+            for name, value in (manifest.get("config") or {}).items()
+            if isinstance(value, str | int | float | bool | None)
+        },
+    }
+    if about["kind"] == "reproduction":
+        return about | _table(path)
+    return about | _curves(folder.rows())
+
+
+def _curves(rows: list[dict[str, Any]]) -> Answer:
+    """For each measure a line a member: its epochs (or steps) and values."""
+    across = "epoch" if rows and "epoch" in rows[0] else "step"
+    names = [
+        name
+        for name in dict.fromkeys(name for row in rows for name in row)
+        if name not in HORIZONTAL and any(isinstance(row.get(name), float) for row in rows)
+    ]
+    members = list(dict.fromkeys(_member(row) for row in rows))
+    curves = {
+        name: [
+            {"member": member, "points": _points(rows, across, name, member)} for member in members
+        ]
+        for name in names
+    }
+    last = {} if not rows else {"at": _number(latest(rows)[0].get(across, 0))}
+    return {"across": across, "curves": curves, **last}
+
+
+def _member(row: dict[str, Any]) -> str:
+    return str(next((row[name] for name in ("member", "seed", "name") if name in row), ""))
+
+
+def _points(rows: list[dict[str, Any]], across: str, name: str, member: str) -> list[list[Any]]:
+    own = [row for row in rows if _member(row) == member and row.get(name) is not None]
+    every = max(1, math.ceil(len(own) / MOST_POINTS))
+    kept = own[::every] + (own[-1:] if (len(own) - 1) % every else [])
+    return [[_number(row.get(across, 0)), _number(row[name])] for row in kept]
+
+
+def _table(path: Path) -> Answer:
+    from espalier.experiments import read_reproduction
+
+    try:
+        frame = read_reproduction(path).table()
+    except EspalierError as error:
+        return {"note": str(error)}
+    rows = frame.head(MOST_ROWS).itertuples(index=False)
+    return {
+        "columns": [str(name) for name in frame.columns],
+        "rows": [[_cell(value) for value in row] for row in rows],
+        "left": max(0, len(frame) - MOST_ROWS),
+    }
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return _number(value)
+    return value if isinstance(value, bool | int | str) else str(value)
+
+
+def _number(value: Any) -> float | None:
+    return float(f"{float(value):.6g}") if math.isfinite(float(value)) else None
