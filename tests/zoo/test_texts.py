@@ -7,6 +7,7 @@ import pytest
 import espalier as es
 from espalier import zoo
 from espalier.commands.programs import run_command
+from espalier.data.scan import sample_command
 from espalier.errors import FileError, ProgramError
 from espalier.language import TextFormat, from_record, program_hash, program_spec, to_record, var
 from espalier.programs import ask
@@ -48,6 +49,20 @@ def test_what_is_no_text_is_refused_as_by_the_entry() -> None:
                     entry.program.text.encode(given)
             else:
                 assert entry.program.text.encode(given) == expected
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 5, 8, 24, 47])
+def test_scan_takes_the_commands_for_which_it_has_room(outputs: int) -> None:
+    entry, source = zoo.load("scan", outputs=outputs), random.Random(outputs)
+    for _ in range(150):
+        command = sample_command(source, source.randint(1, 9))
+        try:
+            expected = entry.encode(command)
+        except ProgramError:
+            with pytest.raises(ProgramError, match=f"commands of up to {outputs} actions"):
+                entry.program.text.encode(command)
+        else:
+            assert entry.program.text.encode(command) == expected
 
 
 def test_a_file_keeps_its_manners(tmp_path) -> None:

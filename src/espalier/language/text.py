@@ -21,7 +21,8 @@ class TextFormat:
     characters without spaces, its words (or what stands between commas and brackets), or either,
     where a word alone that is no symbol is its characters. Around the tokens stand `before` and
     `after`; then `fill` up to `fill_to` tokens, and `end`. `pattern` is a regular expression for
-    the pieces joined by spaces (by nothing if they are characters).
+    the pieces joined by spaces (by nothing if they are characters); a refusal shows the `example`,
+    and says what the program takes, `about`.
 
     `answers[v]` is how output v is written, None where it is left out; `errors` are outputs that
     mean that something went wrong. Of the outputs from `skip` on, all are written, or the first or
@@ -43,6 +44,7 @@ class TextFormat:
     end: tuple[int, ...] = ()
     pattern: str = ""
     example: str = ""
+    about: str = ""
     least: int = 1  # how many pieces a text has
     longest: int | None = None
     most: Mapping[str, int] = field(default_factory=dict)  # how often a symbol may occur
@@ -61,6 +63,7 @@ class TextFormat:
         pieces = self._pieces(text)
         joined = ("" if self.unit == "characters" else " ").join(pieces)
         shown = f", as in {self.example!r}" if self.example else ""
+        shown += f" ({self.about})" if self.about else ""
         if len(pieces) < self.least or (
             self.pattern and not re.fullmatch(self.pattern, joined, re.ASCII)
         ):

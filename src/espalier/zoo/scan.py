@@ -68,12 +68,8 @@ def scan(outputs: int = LONGEST) -> Entry:
     )
 
 
-def _text(outputs: int) -> TextFormat | None:
-    """How commands are written; None where the room is too little for some of them."""
-    if outputs < LONGEST:
-        return None
-    where = "(opposite |around )?(left|right)"
-    clause = f"(({'|'.join(task.VERBS)})( {where})?|turn {where})( twice| thrice)?"
+def _text(outputs: int) -> TextFormat:
+    """How commands are written that ask for up to `outputs` actions."""
     return TextFormat(
         symbols=("", *task.WORDS),
         answers=(None, *task.ACTIONS),
@@ -83,13 +79,38 @@ def _text(outputs: int) -> TextFormat | None:
         fill=TOKENS.index("MEMORY"),
         fill_to=outputs,
         end=(TOKENS.index("END"),) * 2,
-        pattern=f"{clause}( (and|after) {clause})?",
-        example="jump twice",
+        pattern=_commands(outputs),
+        example="jump twice" if outputs > 1 else "jump",
+        about="" if outputs >= LONGEST else f"commands of up to {outputs} actions",
         join=" ",
     )
 
 
-def _program(text: TextFormat | None) -> Program:
+def _commands(outputs: int) -> str:
+    """A regular expression for commands of up to so many actions."""
+    verb, side = f"({'|'.join(task.VERBS)})", "(left|right)"
+    # How many actions a phrase asks for; "twice" and "thrice" multiply them.
+    phrases = [(verb, 1), (f"{verb} {side}", 2), (f"{verb} opposite {side}", 3)]
+    phrases += [(f"{verb} around {side}", 8), (f"turn {side}", 1)]
+    phrases += [(f"turn opposite {side}", 2), (f"turn around {side}", 4)]
+    often = [("", 1), (" twice", 2), (" thrice", 3)]
+    sizes = {one + times: size * n for one, size in phrases for times, n in often}
+
+    def up_to(most: int) -> str:
+        return "|".join(clause for clause, size in sizes.items() if size <= most)
+
+    if outputs >= LONGEST:
+        return f"({up_to(outputs)})( (and|after) ({up_to(outputs)}))?"
+    pairs = [
+        f"({'|'.join(c for c, size in sizes.items() if size == first)}) (and|after) "
+        f"({up_to(outputs - first)})"
+        for first in sorted(set(sizes.values()))
+        if first < outputs
+    ]
+    return "|".join([up_to(outputs), *pairs])
+
+
+def _program(text: TextFormat) -> Program:
     def at_start(token: int) -> bool:
         return token == TOKENS.index("START")
 

@@ -1,13 +1,4 @@
-"""The names of the public ALTA package: with another import its programs are read as they stand.
-
-    from framework import program_builder as pb     # becomes
-    from espalier import alta as pb
-
-What is returned are espalier's own variables, heads and programs, so `interpret`, `compile_program`
-and everything else take them. Three things differ, and are refused by name rather than guessed: a
-rule that sets an ordinary variable to None; one that writes beyond a variable's range (say
-`out_of_range="saturate"` where `var` is called); and two rules that can hold together.
-"""
+"""The names of ALTA's `program_builder`; what they return are espalier's own."""
 
 from __future__ import annotations
 
@@ -15,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from espalier import language
+from espalier.alta.numbers import Unbucketed, with_buckets
 from espalier.language import Halt, Head, Program, Rule, RuleBuilder, Variable
 
 MLPBuilder = RuleBuilder
@@ -53,12 +45,14 @@ def position_var(
 
 
 def numeric_var(values: Iterable[float] | None = None, **settings: Any) -> Variable:
-    """A numerical variable; without values its buckets are 0 and 1.
+    """A numerical variable; without values `program_spec` finds its buckets.
 
     >>> numeric_var(values=(0, 0.5)).values
     (0.0, 0.5)
     """
-    return language.numerical_var((0, 1) if values is None else values, **settings)
+    if values is not None:
+        return language.numerical_var(values, **settings)
+    return Unbucketed((0.0, 1.0), language.numerical_var((0, 1), **settings).init)
 
 
 def set_var(values: Iterable[Iterable[int]], range: int = 32, **settings: Any) -> Variable:
@@ -125,6 +119,8 @@ def program_spec(
     >>> len(program_spec({"x": input_var(2)}, {}, flip, "x", 2).rules)
     2
     """
+    ranges = input_range, position_range
+    variables, heads = with_buckets(variables, heads, ranges)
     return language.program_spec(
         variables,
         heads,
