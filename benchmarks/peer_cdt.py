@@ -4,8 +4,8 @@
     python -m benchmarks.peer_cdt PATH
 
 The authors' functions are called from their checkout; what they import and this does not need
-(transformer_lens, fancy_einsum) is left empty. Their setting of the smaller of two opposite parts
-to zero is compared apart: it is no rule of ours.
+(transformer_lens, fancy_einsum) is left empty. Compared with and without their setting of the
+smaller of two opposite parts to zero, `ZeroOpposites` of ours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 import transformers.modeling_utils
 
 import espalier as es
-from espalier.decomposition import Rules
+from espalier.decomposition import KeepOpposites, Rules, ZeroOpposites
 from espalier.decomposition.network_parts import divide
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -58,7 +58,8 @@ def largest(theirs, dtype: torch.dtype, *, zeroing: bool) -> float:
             relevant, _ = theirs.prop_encoder(
                 inputs * here, inputs * (1 - here), mask, [None] * 2, model.bert.encoder
             )
-        ours = divide(net, inputs, focus, rules=Rules())
+        rules = Rules(opposites=ZeroOpposites() if zeroing else KeepOpposites())
+        ours = divide(net, inputs, focus, rules=rules)
         apart = (relevant - ours.relevant).norm(dim=-1) / ours.whole.norm(dim=-1)
         worst = max(worst, float(apart.max()))
     theirs.normalize_rel_irrel = kept

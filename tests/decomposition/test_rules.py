@@ -25,6 +25,7 @@ from espalier.decomposition import (
     Shapley,
     SharedBias,
     Slope,
+    ZeroOpposites,
 )
 from espalier.decomposition.network_parts import divide, pair_parts
 from espalier.errors import ConfigError
@@ -35,6 +36,7 @@ ATTENTION = [Frozen(), Linearised(), RelevantOnly()]
 ACTIVATION = [Difference(), Slope(), Shapley()]
 BIAS = [SharedBias(), BiasApart()]
 EVERY = [Rules(a, f, b) for a, f, b in product(ATTENTION, ACTIVATION, BIAS)]
+EVERY += [Rules(bias=b, opposites=ZeroOpposites()) for b in BIAS]
 FOCUS = torch.tensor([[0, 1, 0, 0, 0], [1, 0, 1, 0, 1], [1, 1, 1, 1, 1], [0, 0, 0, 0, 0]]).bool()
 
 
@@ -235,6 +237,8 @@ def test_refusals_name_the_culprit():
     net = es.network(module("gpt2"))
     with pytest.raises(ConfigError, match="no rules 'cdt'; did you mean 'cd-t'"):
         es.decompose(net, [1, 2], focus=[0], method="cdt")
+    with pytest.raises(ConfigError, match=r"parts add up over words: no two interact"):
+        es.interdependence(net, [1, 2], method="decompx")
     with pytest.raises(ConfigError, match="rules are 3"):
         es.decompose(net, [1, 2], focus=[0], method=3)
     with pytest.raises(ConfigError, match="logits are those of the last layer"):

@@ -11,6 +11,7 @@ from torch.testing import assert_close
 import espalier as es
 from any_networks import KINDS, WORDS, Encoder, Recurrent, module, tokens_for
 from espalier.decomposition import (
+    ALTI,
     AttentionRollout,
     ConditionalPMI,
     GradientInput,
@@ -23,7 +24,7 @@ from espalier.errors import ConfigError, DataError, ModelError
 from espalier.nets.transformer import encode, read_out
 from espalier.networks import plain
 
-METHODS = [Occlusion(), GradientInput(), IntegratedGradients(8), AttentionRollout()]
+METHODS = [Occlusion(), GradientInput(), IntegratedGradients(8), AttentionRollout(), ALTI()]
 INTERACTIONS = [Occlusion(), InteractionIndex(), ConditionalPMI(), PerturbedMasking(token=1)]
 
 
@@ -63,7 +64,7 @@ def test_the_table_of_networks_and_calls(kind, net):
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda one: type(one).__name__)
 def test_other_attributions_are_parts_too(kind, net, method):
-    if isinstance(method, AttentionRollout) and not hasattr(net.body, "final"):
+    if isinstance(method, AttentionRollout | ALTI) and not hasattr(net.body, "final"):
         with pytest.raises(ModelError, match="no attention to roll out"):
             es.decompose(net, tokens_for(kind), focus=[1], method=method)
         return

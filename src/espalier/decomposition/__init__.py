@@ -15,6 +15,7 @@ from espalier.decomposition.allocations import (
     Papers,
 )
 from espalier.decomposition.attribution import (
+    ALTI,
     AttentionRollout,
     ConditionalPMI,
     GradientInput,
@@ -49,15 +50,18 @@ from espalier.decomposition.rules import (
     ByTotal,
     Difference,
     Frozen,
+    KeepOpposites,
     Linearised,
     RelevantOnly,
     Rules,
     Shapley,
     SharedBias,
     Slope,
+    ZeroOpposites,
 )
 
 __all__ = [
+    "ALTI",
     "AllPairs",
     "Allocation",
     "AllocationName",
@@ -77,6 +81,7 @@ __all__ = [
     "IntegratedGradients",
     "InteractionIndex",
     "Interactions",
+    "KeepOpposites",
     "Linearised",
     "Method",
     "Murdoch",
@@ -97,6 +102,7 @@ __all__ = [
     "Slope",
     "Space",
     "Words",
+    "ZeroOpposites",
     "check_model",
     "decompose",
     "decompose_batch",

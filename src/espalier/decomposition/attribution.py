@@ -20,8 +20,9 @@ from torch.func import jvp
 from espalier.decomposition.baselines import Occlusion, ShapleyInteraction, shapley_index
 from espalier.decomposition.dependence import ratio
 from espalier.decomposition.network_parts import batches
+from espalier.decomposition.rollout import mean_patterns, nearness, roll_out
 from espalier.errors import ConfigError, ModelError
-from espalier.networks import Network, Tokens, Transformer, plain
+from espalier.networks import Network, Tokens, plain
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,15 @@ class PerturbedMasking:
     token: int | None = None
 
 
-Contribution = Occlusion | GradientInput | IntegratedGradients | AttentionRollout
+@dataclass(frozen=True)
+class ALTI:
+    """The state shared out by how near each word's vector comes to what attention gives.
+
+    Ferrando et al. (2022): in L1, through products over layers. Conserves: shares sum to 1.
+    """
+
+
+Contribution = Occlusion | GradientInput | IntegratedGradients | AttentionRollout | ALTI
 Interaction = Occlusion | InteractionIndex | ConditionalPMI | PerturbedMasking | ShapleyInteraction
 
 
@@ -125,8 +134,9 @@ def contributions(
                 total = sum(_along(reader, focus, place) for place in places)
                 assert isinstance(total, Tensor)
                 return total / steps, whole
-            case AttentionRollout():
-                shares = focus.to(whole) @ _rollout(reader).T
+            case AttentionRollout() | ALTI():
+                mixing = mean_patterns if isinstance(method, AttentionRollout) else nearness
+                shares = focus.to(whole) @ roll_out(reader.net, inputs, mixing).T
                 return shares.unsqueeze(-1) * whole, whole
 
 
@@ -137,26 +147,6 @@ def _along(reader: Reader, focus: Bool[Tensor, "F N"], place: float) -> Tensor:
     with warnings.catch_warnings():  # torch warns of what torch does
         warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", DeprecationWarning)
         found: Tensor = jvp(reader, (inputs,), (directions,))[1]
-    return found
-
-
-def _rollout(reader: Reader) -> Float[Tensor, "N N"]:
-    body = reader.net.body
-    if not isinstance(body, Transformer):
-        raise ModelError(f"{reader.net.name} has no attention to roll out; use another method")
-    x = reader.inputs[None]
-    one = found = torch.eye(len(reader.inputs), dtype=x.dtype, device=x.device)
-    for layer in body.layers:
-        for sublayer in layer:
-            if isinstance(sublayer.body, tuple):
-                seen = x if sublayer.before is None else plain.normed(x, sublayer.before)
-                patterns = [
-                    plain.pattern(*plain.project(seen, one)[:2], one)[0].mean(dim=0)
-                    for one in sublayer.body
-                ]
-                mixed = (torch.stack(patterns).mean(dim=0) + one) / 2
-                found = (mixed / mixed.sum(dim=-1, keepdim=True)) @ found
-            x = plain.through_sublayer(x, sublayer)
     return found
 
 

@@ -16,10 +16,12 @@ from torch import Tensor
 from espalier.decomposition.rules import (
     BiasApart,
     Difference,
+    KeepOpposites,
     Rules,
     Shapley,
     SharedBias,
     Slope,
+    ZeroOpposites,
 )
 from espalier.networks import ACTIVATIONS, ActivationName, Linear, Norm
 
@@ -135,6 +137,20 @@ def activate(x: Divided, name: ActivationName, rules: Rules) -> Divided:
             relevant = (alone - of_base + whole - without) / 2
             irrelevant = (without - of_base + whole - alone) / 2 + (of_base if bias is None else 0)
     return Divided(whole, relevant, None if x.irrelevant is None else irrelevant, bias)
+
+
+def settle(x: Divided, rules: Rules) -> Divided:
+    """The state with parts of opposite signs as the rule has them."""
+    match rules.opposites:
+        case KeepOpposites():
+            return x
+        case ZeroOpposites():
+            r, rest = x.relevant, x.rest
+            total, larger = r + rest, r.abs() >= rest.abs()
+            opposite = r * rest < 0
+            relevant = torch.where(opposite, torch.where(larger, total, 0.0), r)
+            irrelevant = torch.where(opposite, torch.where(larger, 0.0, total), rest)
+            return Divided(x.whole, relevant, None if x.irrelevant is None else irrelevant, x.bias)
 
 
 def product(x: Divided, y: Divided, rules: Rules) -> Divided:

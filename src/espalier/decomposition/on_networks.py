@@ -31,7 +31,7 @@ from espalier.decomposition.pairs import PairMatrix
 from espalier.decomposition.parts import Parts, Space
 from espalier.decomposition.rules import Rules, RulesName, read_rules
 from espalier.errors import ConfigError, DataError
-from espalier.networks import Linear, Network, Tokens, read_focus
+from espalier.networks import Linear, Network, Tokens, Transformer, read_focus
 
 _SHORTER: WeakKeyDictionary[Network, Network] = WeakKeyDictionary()
 # A smaller DI is rounding in single precision, being a difference: it is computed in double.
@@ -215,6 +215,11 @@ def pairs_on(net: Network, sentences: Sequence[Tokens], *, asked: Asked) -> list
         return [_measured(net, tokens, asked.method, asked) for tokens in sentences]
     additive = [one.__name__ for one in get_args(Contribution)]
     rules = _rules(asked, f"{', '.join(additive[1:])} add up over words: no two interact by them")
+    if rules.additive and isinstance(net.body, Transformer):
+        raise ConfigError(
+            f"by {rules} parts add up over words: no two interact; change a rule, such as "
+            f"activation=Difference()"
+        )
     found: dict[int, PairMatrix] = {}
     for length in {len(tokens) for tokens in sentences}:
         places = [n for n, tokens in enumerate(sentences) if len(tokens) == length]

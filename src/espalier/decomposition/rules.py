@@ -67,9 +67,23 @@ class BiasApart:
     """Biases are a part of their own: relevant + irrelevant + bias is the state."""
 
 
+@dataclass(frozen=True)
+class KeepOpposites:
+    """Parts of opposite signs stay as they are."""
+
+
+@dataclass(frozen=True)
+class ZeroOpposites:
+    """Of two parts of opposite signs the smaller is set to 0, the larger to the sum, as CD-T does.
+
+    After attention, linear maps, sums and norms of the stream. Conserves the sum alone.
+    """
+
+
 AttentionRule = Frozen | Linearised | RelevantOnly
 ActivationRule = Difference | Slope | Shapley
 BiasRule = SharedBias | BiasApart
+OppositesRule = KeepOpposites | ZeroOpposites
 RulesName = Literal["cd-t", "decompx"]
 
 
@@ -86,11 +100,18 @@ class Rules:
     bias: BiasRule = SharedBias()
     norm: ByTotal = ByTotal()
     gates: Allocation = field(default_factory=Papers)
+    opposites: OppositesRule = KeepOpposites()
+
+    @property
+    def additive(self) -> bool:
+        """Whether a Transformer's parts are linear in the words: then no two of them interact."""
+        chosen = (self.attention, self.activation, self.bias, self.opposites)
+        return chosen == (Frozen(), Slope(), BiasApart(), KeepOpposites())
 
 
 _NAMED: dict[str, Rules] = {
     "cd-t": Rules(),
-    "decompx": Rules(activation=Slope()),
+    "decompx": Rules(activation=Slope(), bias=BiasApart()),
 }
 
 

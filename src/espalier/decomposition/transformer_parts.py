@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from espalier.decomposition.divided import Divided, activate, linear, norm, product
+from espalier.decomposition.divided import Divided, activate, linear, norm, product, settle
 from espalier.decomposition.rules import Frozen, Linearised, RelevantOnly, Rules
 from espalier.networks import (
     Activation,
@@ -68,8 +68,8 @@ def _through(x: Divided, sublayer: SublayerData, rules: Rules, pairs: bool) -> D
             added = _feed_forward(seen, mlp, rules)
         case heads:
             added = reduce(Divided.each, (_attend(seen, one, rules, pairs) for one in heads))
-    after = _align(x, added).each(_align(added, x))
-    return after if sublayer.after is None else norm(after, sublayer.after, rules)
+    after = settle(_align(x, added).each(_align(added, x)), rules)
+    return after if sublayer.after is None else settle(norm(after, sublayer.after, rules), rules)
 
 
 def _align(x: Divided, other: Divided) -> Divided:
@@ -85,13 +85,13 @@ def _feed_forward(x: Divided, mlp: FeedForward, rules: Rules) -> Divided:
         features = activate(linear(features, part, rules), mlp.activation, rules)
     if mlp.expansion:
         x = _align(x, features).each(features, function="beside")
-    inner = linear(x, mlp.inner, rules)
+    inner = settle(linear(x, mlp.inner, rules), rules)
     if mlp.gate is None:
         hidden = activate(inner, mlp.activation, rules)
     else:
         gate = activate(linear(x, mlp.gate, rules), mlp.activation, rules)
         hidden = product(_align(inner, gate), _align(gate, inner), rules)
-    return linear(hidden, mlp.outer, rules)
+    return settle(linear(hidden, mlp.outer, rules), rules)
 
 
 def _attend(x: Divided, attention: Attention, rules: Rules, pairs: bool) -> Divided:
@@ -119,7 +119,8 @@ def _attend(x: Divided, attention: Attention, rules: Rules, pairs: bool) -> Divi
         frozen = isinstance(rules.attention, Frozen)
         rest = pattern @ value.irrelevant if frozen else carried.rest
         carried = replace(carried, irrelevant=rest)
-    return linear(carried.done(plain.join), attention.output, rules)
+    joined = settle(carried.done(plain.join), rules)
+    return settle(linear(joined, attention.output, rules), rules)
 
 
 def _heads(x: Divided, attention: Attention, number: int) -> Divided:
