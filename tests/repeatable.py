@@ -15,6 +15,7 @@ import numpy as np
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = {"src": ROOT / "src", "benchmarks": ROOT, "docs": ROOT, "examples": ROOT}
+BUILT = ROOT / "docs" / "_build"  # not everyone has built them
 
 
 def name_every_source() -> None:
@@ -23,7 +24,7 @@ def name_every_source() -> None:
     Nothing is imported: optional packages need not be there, and what is lazy stays so.
     """
     for folder, root in FOLDERS.items():
-        for file in sorted((ROOT / folder).rglob("*.py")):
+        for file in sorted(set((ROOT / folder).rglob("*.py")) - set(BUILT.rglob("*.py"))):
             name = ".".join(file.relative_to(root).with_suffix("").parts)
             module = ModuleType(name.removesuffix(".__init__"))
             module.__file__ = str(file)
