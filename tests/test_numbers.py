@@ -34,6 +34,7 @@ def check(recipe: oracle.Recipe, tokens: list[int], layers: int) -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4))
+@settings(max_examples=settings().max_examples // 2)
 def test_random_numerical_programs_do_what_fractions_say(seed: int, layers: int) -> None:
     dice = Random(seed)
     recipe = oracle.random_recipe(dice)

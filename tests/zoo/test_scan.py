@@ -63,7 +63,11 @@ def test_no_rule_names_a_position(entry) -> None:
 
 
 @needs_data
-@pytest.mark.parametrize("name", ["length", "mcd1", "mcd2", "mcd3"])
+@pytest.mark.parametrize(
+    "name",
+    # The other two divide the examples by the same recipe as mcd1.
+    ["length", "mcd1", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mcd2", "mcd3"))],
+)
 def test_a_minimal_version_from_part_of_the_training_set_solves_the_test_set(entry, name) -> None:
     """Part is enough: 1,500 of the examples to learn from, 300 of those to be judged by."""
     split = es.scan_split(name)

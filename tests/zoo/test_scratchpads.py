@@ -40,8 +40,9 @@ def expected(text: str) -> str:
     return str(int(first) + int(second))
 
 
-def test_addition_is_right_on_2000_pairs_of_up_to_50_digits() -> None:
-    texts = pairs(2000, seed=0) + CORNERS
+@pytest.mark.parametrize("count", [200, pytest.param(2000, marks=pytest.mark.slow)])
+def test_addition_is_right_on_pairs_of_up_to_50_digits(count: int) -> None:
+    texts = pairs(count, seed=0) + CORNERS
     answers = ask(ADDITION, texts)
     assert [answer.value for answer in answers] == [expected(text) for text in texts]
     assert all(answer.finished for answer in answers)
