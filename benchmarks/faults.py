@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ import safetensors.torch  # noqa: F401
 import espalier.experiments
 import espalier.learnability.supervision  # noqa: F401
 from benchmarks.fault_kinds import Kind, content, kinds, save_often
-from benchmarks.forked import Ended, Limits, count_moments, run, start
+from benchmarks.forked import Child, Ended, Limits, count_moments, run, start
 from benchmarks.harness import machine, report
 from espalier.files import write_text
 from espalier.runs import LOCK, MANIFEST
@@ -184,10 +185,11 @@ def edited(trial: Trial, count: int) -> Iterator[Outcome]:
     run(trial.work(out), Limits(kill_at=max(1, trial.files * 3 // 4)))
     for manifest in sorted(out.rglob(MANIFEST)):
         whole = manifest.read_bytes()
-        for edit in EDITS.values():
+        for edit in EDITS.values() if manifest.exists() else ():
             manifest.write_bytes(edit(json.loads(whole)))
             ended = run(trial.work(out))
-            manifest.write_bytes(whole)
+            if manifest.exists():
+                manifest.write_bytes(whole)
             words = ("manifest.json", "holds another run", "holds a run of kind", "holds ")
             yield next((_said(ended, w) for w in words if w in ended.text), ended.text[-200:]), ""
     yield "put right", trial.finish(out)
@@ -232,25 +234,48 @@ def row_of(trial: Trial, fault: str, count: int) -> dict[str, Any]:
     }
 
 
+def try_all(chosen: list[Kind], place: Path, given: argparse.Namespace) -> list[dict[str, Any]]:
+    """The rows of every kind, some kinds at once, each in a process of its own."""
+
+    def work(kind: Kind) -> None:
+        trial, rows = prepare(kind, place, given.seed), []
+        for fault in given.faults or FAULTS:
+            count = given.moments if fault == "kill -9" else max(1, given.moments // 4)
+            rows.append(row_of(trial, fault, count))
+        (place / f"{kind.name}.json").write_text(json.dumps(rows))
+
+    waiting, running = list(chosen), list[tuple[Kind, Child]]()
+    while waiting or running:
+        while waiting and len(running) < given.at_once:
+            kind = waiting.pop(0)
+            running.append((kind, start(partial(work, kind))))
+        for kind, child in list(running):
+            ended = child.ended()
+            if ended is not None:
+                running.remove((kind, child))
+                print(kind.name, f"{ended.seconds:.0f} s", ended.text[-2_000:], flush=True)
+        time.sleep(0.05)
+    return [row for kind in chosen for row in json.loads((place / f"{kind.name}.json").read_text())]
+
+
 def main() -> None:
     asked = argparse.ArgumentParser()
     asked.add_argument("--moments", type=int, default=20)
     asked.add_argument("--seed", type=int, default=0)
+    asked.add_argument("--at-once", type=int, default=2, help="kinds that are tried side by side")
     asked.add_argument("--kinds", nargs="*")
     asked.add_argument("--faults", nargs="*", choices=list(FAULTS))
     given = asked.parse_args()
-    rows = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         place.chmod(0o755)  # another user has to reach it
         (place / "data").mkdir()
-        for kind in kinds(place / "data"):
-            if given.kinds is None or kind.name in given.kinds:
-                trial = prepare(kind, place, given.seed)
-                for fault in given.faults or FAULTS:
-                    count = given.moments if fault == "kill -9" else max(1, given.moments // 4)
-                    rows.append(row_of(trial, fault, count))
-                    print(*rows[-1].values(), sep="  ", flush=True)
+        chosen = [
+            kind
+            for kind in kinds(place / "data")
+            if given.kinds is None or kind.name in given.kinds
+        ]
+        rows = try_all(chosen, place, given)
     report("faults", rows)
     if given.kinds is None and given.faults is None:
         write_text(PAGE, page(rows, given))

@@ -16,6 +16,7 @@ from espalier.language import (
     var,
 )
 from espalier.language.exploration import explore
+from espalier.language.paths import RUNS_OF_A_PATH
 from reference import apply_function, apply_rules, assignments, can_hold_together
 from strategies import specs_and_function
 
@@ -83,7 +84,7 @@ def test_only_paths_that_are_taken_are_followed():
 
     rules = explore(function, many, max_paths=30_000)
     assert rules == [Rule({name: 7 for name in many if name != "out"}, "out", 0, 1)]
-    assert next(calls) < 3 * 30_000
+    assert next(calls) < (RUNS_OF_A_PATH + 1) * 30_000  # counting, it could be a coin
 
 
 def test_a_value_that_was_written_reads_as_written():

@@ -3,12 +3,14 @@
 import copy
 import os
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from espalier.errors import ProgramError
 from espalier.language import var
+from espalier.language.determinism import read_code
 from espalier.language.exploration import explore
 
 FEW = {"a": var(3), "y": var(4), "h": var(2)}
@@ -50,6 +52,109 @@ def test_a_coin_is_caught(coin):
             assert "does not repeat itself" in refusal
             return
     raise AssertionError("missed three times")
+
+
+def on_one_of_thousands(coin):
+    def step(z):
+        z["v0"] = sum(z[f"v{n}"] for n in range(6)) % 4
+        if [z[f"v{n}"] for n in range(1, 6)] == [3, 2, 1, 0, 3] and coin():
+            z["v0"] = 0
+
+    return step
+
+
+def on_a_rare_one_of_a_million(coin):
+    def step(z):
+        for name in z:
+            z[name] = (z[name] + 1) % 4
+        if z["v3"] == 2 and z["v4"] == 1 and z["v5"] == 0 and z["v6"] == 3 and coin():
+            z["v7"] = 1
+
+    return step
+
+
+def remembered(seed):
+    """A coin in plain Python, which names nothing that looks like one."""
+    state = [seed]
+
+    def toss():
+        state[0] = (state[0] * 1_103_515_245 + 12_345) % 2**31
+        return state[0] >> 30
+
+    return toss
+
+
+def drawn(seed):
+    dice = random.Random(seed)
+    return lambda: dice.getrandbits(1)
+
+
+SIX = {f"v{n}": var(4) for n in range(6)}
+
+
+@pytest.mark.parametrize("make", [remembered, drawn])
+@pytest.mark.parametrize(
+    ("place", "variables"), [(on_one_of_thousands, SIX), (on_a_rare_one_of_a_million, MANY)]
+)
+def test_a_fair_coin_is_caught_wherever_it_is_thrown(make, place, variables):
+    """Each is missed once in 2,048 times; these seeds are not among them."""
+    for seed in range(6):
+        assert refused(place(make(seed)), variables) is not None
+
+
+TABLE, GROWING = {0: 1, 1: 2, 2: 0}, []
+NEXT = iter(range(10**9))
+
+
+def looks_up(z):
+    z["y"] = TABLE[z["a"]] + max(0, len("abc") - 3)
+
+
+def calls_a_method(z):
+    z["y"] = sorted([z["a"], 1]).index(1) if "x".isalpha() else 0
+
+
+def takes_the_next(z):
+    z["y"] = next(NEXT) % 2
+
+
+def reads_the_time(z):
+    import time
+
+    z["y"] = int(time.time()) % 2
+
+
+def changes_a_global(z):
+    global COUNT
+    COUNT = COUNT + 1
+    z["y"] = COUNT % 2
+
+
+COUNT = 0
+
+
+def test_code_that_could_hold_a_coin_is_told_from_code_that_cannot():
+    for steady in (looks_up, calls_a_method, lambda z: looks_up(z), on_one_of_thousands(looks_up)):
+        assert read_code(steady) is not None
+    objects = (random.Random(0).random, object(), Path("x").exists)
+    for unsteady in (always, takes_the_next, reads_the_time, changes_a_global, *objects):
+        assert read_code(unsteady) is None
+    grows = read_code(lambda z: GROWING.append(z))
+    assert grows.unchanged()
+    GROWING.append(1)
+    assert not grows.unchanged()
+
+
+def test_a_function_that_only_remembers_what_it_found_is_allowed():
+    memo = {}
+
+    def step(z):
+        a = z["a"]
+        if a not in memo:
+            memo[a] = (a + 1) % 3
+        z["y"] = memo[a]
+
+    assert explore(step, FEW)
 
 
 def refused(function, variables):

@@ -14,7 +14,7 @@ import importlib.util
 import json
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,14 @@ from espalier.experiments.registry import find
 from espalier.experiments.scaffold_models import ScaffoldModels
 from espalier.files import write_figure
 from espalier.results import Result
-from espalier.runs import Progress, RunFolder, describe_run, recorded, refuse_other_config
+from espalier.runs import (
+    Progress,
+    RunFolder,
+    describe_run,
+    locked,
+    recorded,
+    refuse_other_config,
+)
 from espalier.training import check_seeds
 
 if TYPE_CHECKING:
@@ -148,11 +155,15 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
         raise ConfigError(f"the rows are in {folder.path}; a table and a figure need pandas")
     import pandas as pd
 
-    folder.tidy()
-    found = Reproduction(manifest["name"], folder.path, manifest, pd.DataFrame(folder.rows(ROWS)))
-    for picture in PICTURES:
-        if not (folder.path / picture).exists():
-            write_figure(folder.path / picture, found.plot())
+    wanted = [folder.path / picture for picture in PICTURES]
+    missing = [file for file in wanted if not file.exists()]
+    with locked(folder.path) if missing else nullcontext():
+        if missing:
+            folder.tidy()
+        rows = pd.DataFrame(folder.rows(ROWS))
+        found = Reproduction(manifest["name"], folder.path, manifest, rows)
+        for picture in missing:
+            write_figure(picture, found.plot())
     return found
 
 

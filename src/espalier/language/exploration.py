@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from espalier.errors import ProgramError
+from espalier.language.determinism import read_code
 from espalier.language.paths import (
     RUNS_OF_A_PATH,
     Estimate,
@@ -68,8 +69,13 @@ def explore(
     At most `max_paths` paths are run, or a tenth as many steps are taken on trees.
     """
     explorer = Explorer(function, Forest(variables), read_only)
+    reading = read_code(function)
     with _drawing_refused():
+        explorer.is_steady = reading is not None
         trees = _trees(explorer, max_paths)
+        if reading is not None and not reading.unchanged():
+            explorer.is_steady = False  # it remembers something, which may be a coin of its own
+            trees = _trees(explorer, max_paths)
         wrong = explorer.check_probes(trees)
         if wrong is not None:
             raise does_not_repeat(wrong)
@@ -146,7 +152,7 @@ def _sliced(explorer: Explorer, most: int) -> dict[str, Tree] | None:
     """What happens to each variable, followed on trees; None if that cannot be done."""
     explorer.forest.left = most // PATHS_OF_A_STEP
     try:
-        trees = follow(explorer.function, explorer.forest, explorer.read_only)
+        trees = _follow_often(explorer)
     except EvaluationError as error:
         explorer.run_at(error.known)  # which says better what is wrong
         return None
@@ -155,6 +161,19 @@ def _sliced(explorer: Explorer, most: int) -> dict[str, Tree] | None:
     finally:
         explorer.forest.left = float("inf")
     return trees if _holds(explorer, trees) else None
+
+
+def _follow_often(explorer: Explorer) -> dict[str, Tree]:
+    """What happens to each variable; asked again and again where the code could hold a coin."""
+    most, asked = explorer.forest.left, 1 if explorer.is_steady else RUNS_OF_A_PATH
+    trees = follow(explorer.function, explorer.forest, explorer.read_only)
+    for _ in range(1, asked):
+        explorer.forest.left = most
+        again = follow(explorer.function, explorer.forest, explorer.read_only)
+        for output in {**trees, **again}:
+            if trees.get(output, KEEP) is not again.get(output, KEEP):
+                raise does_not_repeat(output)
+    return trees
 
 
 def _holds(explorer: Explorer, trees: Mapping[str, Tree]) -> bool:

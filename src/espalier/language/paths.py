@@ -26,7 +26,8 @@ Path = list[tuple[str, int]]
 PROBES = 48
 # A fair coin that is thrown on a path shows in one of this many runs but once in 2,048 times.
 RUNS_OF_A_PATH = 12
-# Where there are many paths they are run less often, down to twice.
+# Where there are many paths, and the code names nothing that could be a coin, they are run less
+# often, down to twice.
 RUNS = 20_000
 # As many paths that read the same variables are tried with null for what a head reports.
 NULL_TRIALS = 16
@@ -98,6 +99,7 @@ class Explorer:
         self.variables = forest.variables
         self.probes: list[tuple[Path, dict[str, Value]]] = []
         self.copied, self.is_regular = False, False
+        self.is_steady = False  # whether its code says that it repeats itself
         self._with_heads: dict[tuple[str, tuple[str, ...]], list[dict[str, int]]] = {}
 
     def run(self, path: Path, choose: Callable[[int], int]) -> View:
@@ -136,7 +138,8 @@ class Explorer:
     def follow_all_paths(self, most: int) -> dict[str, Tree]:
         """What happens to each output variable that any path writes; asked several times."""
         trees, paths = self._follow_all(most)
-        for number in range(1, min(max(RUNS // paths, 2), RUNS_OF_A_PATH)):
+        least = 2 if self.is_steady else RUNS_OF_A_PATH
+        for number in range(1, min(max(RUNS // paths, least), RUNS_OF_A_PATH)):
             again, _ = self._follow_all(most, backwards=number % 2 == 1)
             for output in {**trees, **again}:
                 if trees.get(output, KEEP) is not again.get(output, KEEP):

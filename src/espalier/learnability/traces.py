@@ -163,8 +163,9 @@ def read_traces(path: str | os.PathLike[str], program: Program | None = None) ->
         with pq.ParquetFile(file) as opened:
             described = dict(json.loads((opened.schema_arrow.metadata or {})[KEY]))
             rows, distinct = opened.metadata.num_rows, bool(described["distinct"])
-    except pa.ArrowInvalid as error:
-        raise FileError(f"{file} is not a Parquet file: {error}") from None
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise FileError(f"{file} is not a Parquet file, or damaged: {reason}") from None
     except (KeyError, TypeError, ValueError):
         raise FileError(f"{file} holds no traces; record_traces writes them") from None
     if program is None:

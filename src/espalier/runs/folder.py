@@ -242,7 +242,7 @@ def _read_parquet(file: Path) -> list[Row]:
 
     try:
         found: list[Row] = pyarrow.parquet.read_table(file).to_pylist()
-    except (OSError, pyarrow.ArrowException) as error:
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise FileError(
             f"{file} is damaged ({error}); remove it to go on without the measures in it"
         ) from error

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from espalier.errors import FileError
-from espalier.files import onto_disk
+from espalier.files import onto_disk, remove_leftovers
 
 LOCK = ".lock"
 _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
@@ -37,6 +37,8 @@ class FolderHeldError(FileError):
 def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     """A block in which no other process, nor another thread of this one, works on the folder.
 
+    What a killed process left half-written there is removed first.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place, locked(place), locked(place):
     ...     pass
@@ -49,6 +51,7 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
         with suppress(OSError):  # on a full disk the lock holds all the same, unsigned
             os.ftruncate(handle, 0)
             os.write(handle, json.dumps(_oneself()).encode())
+        remove_leftovers(file.parent)
         yield
     finally:
         # Removed while it is held: who opened it meanwhile finds another file there, or none.

@@ -9,7 +9,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ConfigError, FileError
-from espalier.files import remove_leftovers
 from espalier.runs.folder import RunFolder
 from espalier.runs.lock import locked
 from espalier.version import __version__
@@ -83,7 +82,6 @@ def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, 
 
 def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     """Write the manifest, or go on with the one that is there if it asks for the same run."""
-    remove_leftovers(folder.path)
     old = folder.manifest()
     if old is not None:
         refuse_other_config(folder, {"kind": old["kind"]}, {"kind": manifest["kind"]})

@@ -17,7 +17,7 @@ from typing import Any
 
 from espalier.errors import FileError
 from espalier.files import write_text
-from espalier.runs import RESUME, Progress, RunFolder, Snapshot, locked
+from espalier.runs import MANIFEST, RESUME, Progress, RunFolder, Snapshot, locked
 from espalier.training.ensemble import join_states, member_state
 from espalier.training.scaffold import ScaffoldRun, data_of
 from espalier.training.train import train
@@ -100,7 +100,7 @@ def _split(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
 
     It can be repeated after a kill. A cell that is further, or there already, stays as it is.
     """
-    manifest, state = ensemble.manifest() or {}, ensemble.load_resume() or {}
+    manifest, state = _manifest_of(ensemble, cells), ensemble.load_resume() or {}
     step = ensemble.resume_step()
     behind = [
         (index, member)
@@ -120,6 +120,24 @@ def _split(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
         cells[member].save_resume(member_state(state, index), step)
         about = _about(manifest, member, index)
         cells[member].write_manifest(manifest | about | {"status": status})
+
+
+def _manifest_of(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> dict[str, Any]:
+    """The ensemble's manifest, if it is that of these cells."""
+    manifest = ensemble.manifest() or {}
+    members, data = manifest.get("config", {}).get("members"), manifest.get("data", {})
+    known = [data.get(name) for name in ("corpora", "counts")]
+    if (
+        manifest.get("kind") != ScaffoldRun.kind
+        or not isinstance(members, list)
+        or len(members) != len(cells)
+        or any(not isinstance(one, dict) or not cells.keys() <= one.keys() for one in known)
+    ):
+        raise FileError(
+            f"{ensemble.path / MANIFEST} is not that of an ensemble of {', '.join(cells)}; put it "
+            f"right, or remove the folder to train its cells again"
+        )
+    return manifest
 
 
 def _is_past(cell: RunFolder, step: int) -> bool:

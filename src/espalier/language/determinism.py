@@ -1,0 +1,146 @@
+"""Whether a function can be seen, from its code, to depend on nothing but its arguments.
+
+Its code, and that of all it calls, is read: constants, tables, Enums, functions of the same kind
+and builtins that always give the same are allowed. Whatever else it names (a module such as os, an
+object, an iterator, a generator of random numbers) could be a coin. Tables may be changed by the
+function; whether they were is seen afterwards.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import enum
+import functools
+import math
+import operator
+import types
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass, field
+
+_BUILTINS = (
+    "abs all any bool bytes chr complex dict divmod enumerate filter float format frozenset int "
+    "isinstance issubclass len list map max min ord pow range repr reversed round set slice sorted "
+    "str sum tuple zip Exception ValueError KeyError IndexError TypeError AssertionError"
+)
+_STEADY = {id(getattr(builtins, name)) for name in _BUILTINS.split()}
+_STEADY |= {id(one) for module in (math, operator) for one in vars(module).values()}
+_CONSTANTS = (type(None), bool, int, float, complex, str, bytes, range, enum.Enum, type(...))
+_STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME")
+
+
+class _UnsteadyError(Exception):
+    """The code names something that may differ from call to call."""
+
+
+@dataclass
+class Reading:
+    """Tables that a function names, as they were; and what was read of its code so far."""
+
+    tables: list[tuple[object, object]] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
+
+    def unchanged(self) -> bool:
+        """Whether all tables are as they were."""
+        return all(type(now) is type(before) and now == before for now, before in self.tables)
+
+    def value(self, found: object) -> None:
+        """Read what a name stands for."""
+        if id(found) in self.seen or id(found) in _STEADY or isinstance(found, _CONSTANTS):
+            return
+        self.seen.add(id(found))
+        if isinstance(found, functools._lru_cache_wrapper):
+            self.value(found.__wrapped__)
+        elif isinstance(found, functools.partial):
+            self._all((found.func, *found.args, *found.keywords.values()))
+        elif type(found) is types.FunctionType:
+            self._function(found)
+        elif isinstance(found, tuple | frozenset) and type(found) in (tuple, frozenset):
+            self._all(found)
+        elif isinstance(found, list | set | dict) and type(found) in (list, set, dict):
+            self._all(found)
+            self._all(found.values() if isinstance(found, dict) else ())
+            self.tables.append((found, deepcopy(found)))
+        elif _is_record(found):
+            self._record(found)
+        elif not (isinstance(found, type) and issubclass(found, enum.Enum)):
+            raise _UnsteadyError
+
+    def _record(self, found: object) -> None:
+        """Read the fields of a named tuple or frozen dataclass, and what its class computes."""
+        self._all(found if isinstance(found, tuple) else vars(found).values())
+        for name, one in vars(type(found)).items():
+            if isinstance(one, property):
+                self.value(one.fget)
+            elif isinstance(one, types.FunctionType) and not name.startswith("_"):
+                self.value(one)
+
+    def _all(self, values: Iterable[object]) -> None:
+        for value in values:
+            self.value(value)
+
+    def _function(self, function: types.FunctionType) -> None:
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        self._all((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
+        self._code(function.__code__, function.__globals__, cells)
+
+    def _code(
+        self, code: types.CodeType, names: dict[str, object], cells: dict[str, types.CellType]
+    ) -> None:
+        steps = list(dis.get_instructions(code))
+        for step, after in zip(steps, [*steps[1:], None], strict=True):
+            if step.opname in _STORES or (step.opname == "STORE_DEREF" and step.argval in cells):
+                raise _UnsteadyError
+            if "ATTR" in step.opname or "METHOD" in step.opname:
+                if str(step.argval).startswith("_"):
+                    raise _UnsteadyError
+            elif step.opname == "LOAD_GLOBAL" or step.opname == "LOAD_NAME":
+                self._named(names.get(step.argval, getattr(builtins, step.argval, _MISSING)), after)
+            elif step.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF") and step.argval in cells:
+                self._named(_content(cells[step.argval]), after)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                self._code(constant, names, cells)
+
+    def _named(self, found: object, after: dis.Instruction | None) -> None:
+        """Read a value; of a module, what is taken from it next."""
+        if isinstance(found, types.ModuleType):
+            taken = after is not None and after.opname in ("LOAD_ATTR", "LOAD_METHOD")
+            found = getattr(found, after.argval, _MISSING) if taken and after else _MISSING
+        self.value(found)
+
+
+_MISSING = object()
+
+
+def _is_record(found: object) -> bool:
+    if isinstance(found, tuple):
+        return type(found).__bases__ == (tuple,) and hasattr(found, "_fields")
+    frozen = getattr(type(found), "__dataclass_params__", None)
+    return frozen is not None and frozen.frozen and hasattr(found, "__dict__")
+
+
+def _content(cell: types.CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return _MISSING
+
+
+def read_code(function: Callable[..., object]) -> Reading | None:
+    """What a function depends on besides its arguments; None if it could differ from call to call.
+
+    >>> import os
+    >>> table = [1, 2]
+    >>> read_code(lambda z: table[z["a"]] + len(z)).unchanged()
+    True
+    >>> read_code(lambda z: os.urandom(1)[0]) is None
+    True
+    """
+    reading = Reading()
+    try:
+        reading.value(function)
+    except (_UnsteadyError, RecursionError, TypeError, ValueError):
+        return None
+    return reading

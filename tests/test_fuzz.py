@@ -1,0 +1,23 @@
+"""Mutated files and command lines, some of each with fixed seeds: read, or refused with a word."""
+
+import pytest
+from benchmarks.fuzz import case_of, try_case
+from benchmarks.fuzz_targets import targets
+from hypothesis import settings
+
+CASES = min(settings().max_examples, 1_000)
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    return targets(tmp_path_factory.mktemp("good"))
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [("safetensors", 3), ("parquet", 3), ("toml", 2), ("conllu", 1), ("text", 1), ("commands", 6)],
+)
+def test_a_mutated_file_is_read_or_refused_with_a_word(known, name, share, tmp_path):
+    for number in range(CASES // share):
+        wrong = try_case(known[name], number, tmp_path)
+        assert not wrong, f"{name}:{number} {case_of(known[name], number)[1][:200]!r}: {wrong}"
