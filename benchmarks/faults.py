@@ -28,12 +28,11 @@ import safetensors.torch  # noqa: F401
 import espalier.experiments
 import espalier.learnability.supervision  # noqa: F401
 from benchmarks.fault_kinds import Kind, content, kinds, save_often
+from benchmarks.fault_page import write_page
 from benchmarks.forked import Child, Ended, Limits, count_moments, run, start
-from benchmarks.harness import machine, report
-from espalier.files import write_text
+from benchmarks.harness import report
 from espalier.runs import LOCK, MANIFEST
 
-PAGE = Path(__file__).parents[1] / "docs" / "results" / "faults.md"
 YEAR = 365 * 86_400.0
 EDITS: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "not UTF-8": lambda found: b"\xff\xfe" + json.dumps(found).encode(),
@@ -278,39 +277,7 @@ def main() -> None:
         rows = try_all(chosen, place, given)
     report("faults", rows)
     if given.kinds is None and given.faults is None:
-        write_text(PAGE, page(rows, given))
-
-
-def page(rows: list[dict[str, Any]], given: argparse.Namespace) -> str:
-    """The table as a page, with the command that made it."""
-    where = machine()
-    names = [name for name in rows[0] if name != "wrong"]
-    lines = ["| " + " | ".join(str(row[name]) for name in names) + " |" for row in rows]
-    head = (__doc__ or "").split("\n\n", maxsplit=1)[0]
-    return f"""# Faults
-
-```
-python -m benchmarks.faults --moments {given.moments} --seed {given.seed}
-```
-
-{head} Every kind of run at smoke scale, saving after every few steps. Killed runs were killed by
-SIGKILL, half of them at a random moment and half when they touched a random one of their files,
-and were then given again. What is there in the end is compared with a run that nothing happened
-to: rows, tensors, metadata, manifests and pictures, bit for bit. "Refused" runs ended with one line
-that says what is wrong, and went on once it was mended; the others did not come to notice, or, as
-`pairs`, which keeps nothing on the way, were made anew.
-
-{where["cpu"]}, {where["threads"]} thread, torch {where["torch"]}, shared with other work
-(`benchmarks/results/faults.json`):
-
-| {" | ".join(names)} |
-|{"---|" * len(names)}
-{chr(10).join(lines)}
-
-What cannot be tried here: a machine that loses power (files are written to a temporary name and
-renamed, rows are synchronised to the disk; whether a disk keeps what it said it kept is its own),
-and locks of network file systems that have none.
-"""
+        write_page()
 
 
 if __name__ == "__main__":

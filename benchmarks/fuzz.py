@@ -22,6 +22,7 @@ from typing import Any
 import pandas  # noqa: F401 - here, so that no child has to
 import pyarrow.parquet  # noqa: F401
 
+from benchmarks.fault_page import write_page
 from benchmarks.forked import Limits, run
 from benchmarks.fuzz_targets import Target, targets
 from benchmarks.harness import report
@@ -188,6 +189,8 @@ def main() -> None:
             for number, wrong in alike.values():
                 print(f"{name}:{number}: {wrong}", flush=True)
     report("fuzz", rows)
+    if not given.formats:
+        write_page()
 
 
 if __name__ == "__main__":
