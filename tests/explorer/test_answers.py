@@ -71,9 +71,10 @@ def test_the_stream_and_attention_are_those_of_the_weights(session):
     run = model.run(entry.encode("hello"), cache=True)
     stream = answer(session, "residual", {**asked, "step": 2})
     whole = run.cache.residual(1)
-    for column, label in enumerate(stream["labels"]):
+    for column, label in enumerate(stream["codes"]):
         wanted = whole[:, model.labels.index(label)].tolist()
         assert [row[column] for row in stream["rows"]] == pytest.approx(wanted, abs=1e-4)
+    assert {"tokens = h", "count = 2", "h in tokens_selects"} <= set(stream["labels"])
     pattern = answer(session, "attention", {**asked, "head": "count_share", "layer": 1})
     assert pattern["symbols"] == pattern["weights"]
     assert sum(pattern["weights"][3]) == pytest.approx(1, abs=1e-3)

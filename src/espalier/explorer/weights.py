@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from espalier.compiler import CompiledModel, compile_program, load_compiled
@@ -9,7 +10,7 @@ from espalier.errors import DataError, ProgramError
 from espalier.explorer.programs import Answer, answer_of, trace_of
 from espalier.explorer.session import Session, number_of
 from espalier.interpreter import Trace
-from espalier.language import Numerical, Run
+from espalier.language import Categorical, Numerical, Program, Run, SetValued
 
 MOST_DIFFERENT = 2000  # values that are named
 MOST_COST = 8_000_000  # layers x positions x MLP units whose values are compared unasked
@@ -116,13 +117,28 @@ def residual(session: Session, asked: Answer) -> Answer:
     used = stream.abs().amax(0).gt(1e-6).nonzero()[:, 0].tolist()
     shown = used[: max(1, MOST_CELLS // max(1, len(stream)))]
     return {
-        "labels": [model.labels[number] for number in shown],
+        "labels": [label_of(trace.program, model.labels[number]) for number in shown],
+        "codes": [model.labels[number] for number in shown],
         "rows": [[round(x, 4) for x in row] for row in stream[:, shown].tolist()],
         "width": model.layout.width,
         "unused": model.layout.width - len(used),
         "left": len(used) - len(shown),
         "positions": len(trace.tokens),
     }
+
+
+def label_of(program: Program, label: str) -> str:
+    """A dimension's label with its value as the program's author writes it."""
+    found = re.fullmatch(r"(?P<name>.+) = (?P<code>\d+)|(?P<element>\d+) in (?P<of>.+)", label)
+    if found is None:
+        return label
+    name, code = found["name"] or found["of"], int(found["code"] or found["element"])
+    match program.specs.get(name):
+        case Categorical():
+            return f"{name} = {program.write(name, code)}"
+        case SetValued():
+            return f"{program.write(name, frozenset([code]))[1:-1]} in {name}"
+    return label
 
 
 def attention(session: Session, asked: Answer) -> Answer:

@@ -36,7 +36,7 @@ export function firstWritten(data, at, { left, right }) {
 
 const widths = new WeakMap();
 function widest(data) {
-  if (!widths.has(data)) widths.set(data, Math.min(data.tokens.length > 8 ? 11 : 18, Math.max(...data.shown.map((one) => one.length), ...data.tokens.map((one) => one.length))));
+  if (!widths.has(data)) widths.set(data, Math.min(data.tokens.length > 6 ? 11 : 18, Math.max(...data.shown.map((one) => one.length), ...data.tokens.map((one) => one.length))));
   return widths.get(data);
 }
 
@@ -77,6 +77,7 @@ export function residualModel(found, data) {
     corner: "dimension",
     label: "Residual stream, dimensions by positions",
     rowName: (row) => found.labels[row],
+    rowTitle: (row) => `dimension ${found.codes[row]}`,
     columnName: (column) => data.tokens[column],
     cell(row, column) {
       const value = found.rows[column][row];

@@ -151,6 +151,8 @@ export function programsView({ ask, state, update, say, live }) {
     rules.element.hidden = mode !== "rules";
     table.element.hidden = mode === "rules";
     stepper.element.hidden = mode === "rules";
+    panel.element.hidden = mode !== "symbols" && mode !== "weights";
+    panel.element.parentElement?.classList.toggle("alone", panel.element.hidden);
     note.textContent = "";
     if (!run || run.error) return;
     const step = run.data.steps[stepper.at];
@@ -196,11 +198,13 @@ export function programsView({ ask, state, update, say, live }) {
   async function explain(row, column) {
     if (mode !== "symbols" && mode !== "weights") return;
     table.point(row, column);
+    table.reveal(row, column);
     update({ cell: `${row},${column}` });
     point(row, column);
     fed = past ? past.cells([stepper.at, row, column]) : new Map();
     show();
     panel.draw(past, [stepper.at, row, column]);
+    if (sets.length) return panel.why({ error: "Why is told of the program's own run: take back what was set to ask." });
     const place = run.data.steps[stepper.at].place;
     panel.why(await ask("why", { ...asked(), step: place, variable: run.data.names[row], position: column }));
   }
