@@ -9,7 +9,7 @@ from docs import site_building
 from espalier import __version__
 
 project = "espalier"
-author = "The espalier authors"
+author = copyright = "The espalier authors"
 release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_design"]
 html_theme = "furo"
