@@ -88,3 +88,18 @@ def test_parts_show_their_focus_sizes_and_error(parts):
     frame = parts.to_frame()
     assert frame["in_focus"].tolist() == [False, True, False]
     np.testing.assert_allclose(frame["relevant"], parts.relevant.norm(dim=-1))
+
+
+def test_pages_say_whose_numbers_they_are_and_what_they_mean(pairs, parts):
+    page = pairs.to_html()
+    assert '<h1>the <s title="read as unknown">&lt;b&gt;</s> sat on the mat</h1>' in page
+    assert "LSTM language model, 1 layer of" in page
+    assert "is not the sum of what each contributes alone" in page
+    assert 'class="legend">DI: 0' in page
+    assert 'class="word unknown" data-word="1"' in page
+    of_parts = parts.to_html()
+    assert "relevant, norm" in of_parts
+    assert "norms, which do not add up" in of_parts
+    for snippet in (pairs._repr_html_(), parts._repr_html_()):
+        assert 'class="legend"' in snippet
+        assert 'class="scroll"' in snippet

@@ -53,7 +53,8 @@ def arcs(pairs: PairMatrix, *, most: int, shown: int, held: int = MOST_ARCS) -> 
         curve = _curve(ends, top, top - _height(left, right, ABOVE) / FULL)
         drawn.append(f'<path {named} d="{curve}" {look}><title>{escape(title)}</title></path>')
     texts = [
-        f'<text class="word" data-word="{place}" x="{places[place]:.1f}" y="{line - 5:.1f}">'
+        f'<text class="word{" unknown" if place in pairs.unknown_at else ""}" '
+        f'data-word="{place}" x="{places[place]:.1f}" y="{line - 5:.1f}">'
         f"{plain(word, LONGEST_WORD)}</text>"
         for place, word in enumerate(words)
     ]
