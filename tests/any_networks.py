@@ -21,9 +21,10 @@ RECURRENT = {
     "gru": (nn.GRU, {"num_layers": 2}),
     "gru-both-ways": (nn.GRU, {"bidirectional": True}),
 }
-TRANSFORMERS = ["gpt2", "llama", "qwen2", "bert", "roberta"]
+TRANSFORMERS = ["gpt2", "llama", "qwen2", "mistral", "bert", "roberta"]
 OWN = ["encoder", "encoder-causal", "trained", "trained-absolute", "compiled", "unequal-widths"]
 KINDS = [*RECURRENT, *TRANSFORMERS, *OWN]
+SEEDS = [*(kind for kind in KINDS if kind != "mistral"), "mistral"]  # new ones come last
 
 
 class Recurrent(nn.Module):
@@ -78,7 +79,7 @@ class Encoder(nn.Module):
 
 def module(kind):
     """The module itself."""
-    torch.manual_seed(KINDS.index(kind))
+    torch.manual_seed(SEEDS.index(kind))
     if kind in RECURRENT:
         maker, given = RECURRENT[kind]
         return Recurrent(maker, **given)
@@ -120,6 +121,9 @@ def _pretrained(kind):
         case "qwen2":
             config = transformers.Qwen2Config(**sizes, num_key_value_heads=2)
             return _drawn(transformers.Qwen2ForCausalLM(config))
+        case "mistral":  # which sees three positions, itself included
+            config = transformers.MistralConfig(**sizes, num_key_value_heads=2, sliding_window=3)
+            return _drawn(transformers.MistralForCausalLM(config))
         case "bert":
             return _drawn(transformers.BertForMaskedLM(transformers.BertConfig(**sizes)))
     return _drawn(transformers.RobertaForMaskedLM(transformers.RobertaConfig(**sizes)))

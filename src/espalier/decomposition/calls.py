@@ -2,6 +2,10 @@
 
 Language models have ways of their own, which are faster and take a state to go on from; all else
 goes through `on_networks`. A list of sentences is a batch and gives a list.
+
+Both calls are the public face and have more than six parameters, each by its name: what is asked
+(`focus`, or `a`, `b` and `at`), where (`layer`, `space`), and how (`method`, `allocation`). Inside
+they travel as one value, `on_networks.Asked`.
 """
 
 from __future__ import annotations

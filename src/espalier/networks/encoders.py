@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from espalier.errors import ModelError
+from espalier.errors import DataError, ModelError
 from espalier.nets.compiled import MLP, FixedDepth
 from espalier.nets.transformer import TransformerShape, Weights, encoder_bias
 from espalier.networks.blocks import Attention, FeedForward, Linear, Norm, Sublayer, Transformer
 from espalier.networks.modules import activation_of, linear_of, norm_of
 from espalier.networks.network import Network
+from espalier.networks.plain import run
 
 
 class Trained(Protocol):
@@ -125,10 +127,34 @@ def read_compiled(module: FixedDepth) -> Network:
         "clip",
         expansion=tuple(_entries(part) for part in parts if part is not None),
     )
-    layer = (Sublayer(attentions), Sublayer(feedforward))
+    attending = (Sublayer(attentions),) if attentions else ()  # a program may have no heads
+    layer = (*attending, Sublayer(feedforward))
     body, head = Transformer((layer,) * module.layers), (_entries(encoder.unembedding),)
     vocabulary = encoder.token_embedding.num_embeddings
     return Network(type(module).__name__, encoder.embed, body, head, vocabulary)
+
+
+def watched(net: Network, module: FixedDepth) -> Network:
+    """The network, which refuses what a program halts on before its layers are done.
+
+    A compiled network stays as it is from then on, which layers that all run cannot say.
+    """
+    encoder, embed = module.encoder, net.embed
+
+    def checked(tokens: Tensor) -> Tensor:
+        inputs = embed(tokens)
+        valid = torch.ones_like(tokens, dtype=torch.bool)
+        z, halted = inputs, torch.zeros_like(valid[:, 0])
+        for done, state in enumerate(run(net, inputs)[1:]):
+            z, halted = encoder.step(z, valid, halted, done)
+            if not bool(torch.allclose(z, state, atol=1e-3)):
+                raise DataError(
+                    f"the program has halted before layer {done + 1} of {module.layers} on this "
+                    f"input, and stays as it is; give model.fixed_depth({done})"
+                )
+        return inputs
+
+    return replace(net, embed=checked)
 
 
 def _head(head: Any, name: str) -> Attention:

@@ -6,6 +6,7 @@ refused by name, and what its configuration changes shows in the logits that are
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -106,7 +107,7 @@ def _llama(module: nn.Module, base: Any) -> tuple[Transformer, tuple[HeadPart, .
         cosine, sine = base.rotary_emb(like, position_ids=places)
         return cosine[0], sine[0]
 
-    for block in base.layers:
+    for number, block in enumerate(base.layers):
         _only(block, "self_attn mlp input_layernorm post_attention_layernorm")
         _only(block.self_attn, "q_proj k_proj v_proj o_proj")
         _only(block.mlp, "gate_proj up_proj down_proj")
@@ -115,8 +116,9 @@ def _llama(module: nn.Module, base: Any) -> tuple[Transformer, tuple[HeadPart, .
         )
         groups = len(key.weight) // width
         attention = Attention(
-            query, key, value, output, heads, groups, width**-0.5, causal=True, rotary=rotary
-        )
+            query, key, value, output, heads, groups, width**-0.5, causal=True,
+            bias=_window(config, number), rotary=rotary,
+        )  # fmt: skip
         mlp = FeedForward(
             linear_of(block.mlp.up_proj),
             linear_of(block.mlp.down_proj),
@@ -127,6 +129,20 @@ def _llama(module: nn.Module, base: Any) -> tuple[Transformer, tuple[HeadPart, .
             _pre_norm(attention, mlp, block.input_layernorm, block.post_attention_layernorm)
         )
     return Transformer(tuple(layers), norm_of(base.norm)), (_decoder(module, base),)
+
+
+def _window(config: Any, number: int) -> Callable[[int], Tensor] | None:
+    """What hides all but the last positions from a layer that attends to a sliding window."""
+    width, kinds = getattr(config, "sliding_window", None), getattr(config, "layer_types", None)
+    if not width or (kinds is not None and kinds[number] != "sliding_attention"):
+        return None
+
+    def bias(size: int) -> Tensor:
+        places = torch.arange(size)
+        far = places[:, None] - places >= width
+        return torch.zeros(1, size, size).masked_fill(far, -torch.inf)
+
+    return bias
 
 
 def _bert(module: nn.Module, base: Any) -> tuple[Transformer, tuple[HeadPart, ...]]:

@@ -20,7 +20,7 @@ from espalier.nets.language import AnyModel
 from espalier.nets.lstm import LanguageModel, check_logits, load_language_model
 from espalier.nets.transformer import TransformerShape
 from espalier.networks.blocks import Body, HeadPart, Linear
-from espalier.networks.encoders import read_compiled, read_encoder, read_trained
+from espalier.networks.encoders import read_compiled, read_encoder, read_trained, watched
 from espalier.networks.modules import Around, linear_of
 from espalier.networks.network import Network
 from espalier.networks.plain import logits, run
@@ -79,7 +79,7 @@ def read_module(
     if isinstance(getattr(module, "shape", None), TransformerShape):
         return read_trained(module)
     if isinstance(module, FixedDepth):
-        return _checked(read_compiled(module), module)
+        return watched(_checked(read_compiled(module), module), module)
     if not isinstance(module, nn.Module):
         raise ModelError(f"a {name} is no torch module; give the module, or a compiled program's")
     if hasattr(module, "fixed_depth"):
