@@ -2,12 +2,19 @@
 
 import sys
 
+from docs.pages.architectures import architectures
 from docs.pages.composition import composition
 from docs.pages.learning import learning
 from docs.pages.realism import realism
 from docs.pages.syntax import syntax
 
-PAGES = {"composition": composition, "learning": learning, "realism": realism, "syntax": syntax}
+PAGES = {
+    "architectures": architectures,
+    "composition": composition,
+    "learning": learning,
+    "realism": realism,
+    "syntax": syntax,
+}
 
 
 def main() -> None:
