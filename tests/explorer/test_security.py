@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("starlette", reason="needs espalier[explore]")
-pytest.importorskip("httpx", reason="needs httpx")
+pytest.importorskip("httpx2", reason="needs httpx2")
 
 from starlette.testclient import TestClient
 

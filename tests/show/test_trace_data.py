@@ -1,4 +1,5 @@
 import json
+from importlib import import_module
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,8 @@ from espalier.show.trace_data import trace_data
 from espalier.show.trace_text import title
 from parity import START, sequential_relative
 from strategies import cases
+
+MODULE = import_module("espalier.show.trace_data")
 
 
 def parity_trace(length: int) -> Trace:
@@ -81,7 +84,7 @@ def test_it_describes_every_head():
 
 def test_a_trace_that_would_be_too_heavy_loses_layers_of_its_middle(monkeypatch):
     trace = parity_trace(30)
-    monkeypatch.setattr("espalier.show.trace_data.STORED_CELLS", 600)
+    monkeypatch.setattr(MODULE, "STORED_CELLS", 600)
     data = read_back(trace)
     layers = trace.layers + 1 - data["omitted"]
     assert 2 < layers < trace.layers
@@ -98,7 +101,7 @@ def test_a_trace_that_would_be_too_heavy_loses_layers_of_its_middle(monkeypatch)
 @pytest.mark.parametrize(("limit", "value"), [("LOOKUPS", 20), ("RULE_CHARACTERS", 40)])
 def test_a_full_page_says_that_rules_are_missing(monkeypatch, limit, value):
     trace = parity_trace(30)
-    monkeypatch.setattr(f"espalier.show.trace_data.{limit}", value)
+    monkeypatch.setattr(MODULE, limit, value)
     data = read_back(trace)
     assert data["unexplained"]
     told = [told_rules(data, step) for step in data["steps"][2::2]]

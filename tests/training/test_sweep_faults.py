@@ -156,11 +156,12 @@ def test_a_damaged_ensemble_is_not_thrown_away(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run_sweep(plan(tmp_path, "a"), device="cpu", progress=stop_after(1))
     (folder,) = (tmp_path / "a").glob(".ensemble*")
+    cells = (folder / ensembles.CELLS).read_text()
     (folder / ensembles.CELLS).write_text("[]")
     with pytest.raises(FileError, match="does not say whose this ensemble is"):
         run_sweep(plan(tmp_path, "a"), device="cpu")
     (folder / "resume.safetensors").write_bytes(b"cut")
-    (folder / ensembles.CELLS).write_text("{}")
+    (folder / ensembles.CELLS).write_text(cells)
     with pytest.raises(FileError, match=r"resume\.safetensors .*damaged"):
         run_sweep(plan(tmp_path, "a"), device="cpu")
 

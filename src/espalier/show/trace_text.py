@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from espalier.show.programs import idle_text
@@ -51,7 +52,8 @@ def output_names(trace: Trace) -> list[str]:
     program = trace.program
     kept, text = trace.outputs, program.text
     if text is not None:
-        kept = [value for value in kept[text.skip :] if text.answers[value] is not None] or kept
+        said = [value is None or text.answers[value] is not None for value in kept[text.skip :]]
+        kept = list(compress(kept[text.skip :], said)) or kept
     return [_visible(program.write(program.output_name, value)) for value in kept]
 
 
