@@ -160,15 +160,17 @@ def test_it_is_said_that_bfloat16_is_slow_on_a_cpu(app, tmp_path, capsys):
 def test_ctrl_c_from_the_shell(tmp_path):
     """The run is saved, and the exit status is that of an interrupt."""
     out = tmp_path / "run"
-    words = ["train", "parity", "--length", "2", "--steps", "1000000", "--set", "recipe.measures=1"]
+    words = ["train", "parity", "--length", "2", "--steps", "100000", "--yes"]
+    words += ["--set", "recipe.measures=1000"]
     code = (
         f"import sys; from espalier.cli import app; sys.exit(app({words + with_settings(*TINY)!r} "
     )
     code += f"+ ['--out', {str(out)!r}, '--device', 'cpu']))"
     run = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
-    while not (out / "manifest.json").exists() and run.poll() is None:
-        time.sleep(0.1)
-    time.sleep(1)
+    rows = out / "metrics.jsonl"
+    while not (rows.exists() and rows.read_text()) and run.poll() is None:
+        time.sleep(0.1)  # once a row is measured, the run hears of Ctrl-C
+    assert run.poll() is None, run.communicate()
     os.kill(run.pid, signal.SIGINT)
     told = run.communicate(timeout=60)[1]
     assert run.returncode == 130

@@ -71,11 +71,12 @@ def evaluate(
     with nullcontext() if folder is None else locked(folder.path):
         kept = _Kept(folder, entry, program or entry.program, cases, engine)
         try:
-            kept.answer(progress)
+            try:
+                kept.answer(progress)
+            finally:
+                kept.close()
         except KeyboardInterrupt as stopped:
             raise Interrupted(kept.interrupted()) from stopped
-        finally:
-            kept.close()
     return kept.result()
 
 
