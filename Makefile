@@ -31,9 +31,9 @@ lint: $(READY)
 bench: $(READY)  ## measure; prints tables and writes benchmarks/results/*.json
 	$(BIN)/python -m benchmarks
 
-docs: $(READY)  ## build the site into docs/_build
+docs: $(READY)  ## run the tutorials and build the site into docs/_build/html
 	$(INSTALL) ".[docs]"
-	$(BIN)/python -m sphinx -W -b html docs docs/_build
+	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "espalier needs Python 3.11 or newer; set PYTHON=python3.11")'

@@ -1,17 +1,18 @@
 """The site: `make docs`."""
 
+import os
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from docs import site_building
+from docs import notebooks, site_building
 from espalier import __version__
 
 project = "espalier"
 author = copyright = "The espalier authors"
 release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_design"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinx_design"]
 html_theme = "furo"
 html_title = "espalier"
 html_static_path = ["_static"]
@@ -25,6 +26,13 @@ copybutton_exclude = ".linenos, .gp, .go"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
+nb_execution_mode = "auto"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True  # a tutorial that no longer works stops the build
+nb_execution_timeout = 600
+nb_merge_streams = True
+# Cells call `espalier` as a reader would, also where its environment is not activated.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 add_module_names = False
 toc_object_entries = False
 
@@ -32,5 +40,6 @@ toc_object_entries = False
 def setup(app):
     """Write the reference from the code, read docstrings as Markdown, and set maths as MathML."""
     app.connect("builder-inited", lambda _: site_building.write_reference(Path(app.srcdir)))
+    app.connect("source-read", notebooks.read_source)
     app.connect("autodoc-process-docstring", site_building.read_markdown)
     app.add_html_math_renderer("mathml", site_building.INLINE, site_building.DISPLAY)

@@ -15,14 +15,11 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from docs.notebooks import FENCE, NAMED
+
 from espalier.cli import app, main
 
 ROOT = Path(__file__).parent.parent
-FENCE = re.compile(
-    r"(?:<!-- not run: (?P<why>[^>]*?) -->\n+)?"
-    r"^(?P<fence>```+)(?P<language>\w*)\n(?P<code>.*?)^(?P=fence)\n(?:\n*```text\n(?P<shown>.*?)^```\n)?",
-    re.S | re.M,
-)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SHELL = ("bash", "console", "")
 
@@ -77,7 +74,7 @@ def run(block: Block, names: dict[str, object]) -> None:
     printed = io.StringIO()
     if block.language == "python":
         code = compile("\n" * block.line + block.code, block.page, "exec")
-        if file := re.match(r"# (\w+\.py)\n", block.code):
+        if file := NAMED.match(block.code):
             Path(file[1]).write_text(block.code, encoding="utf-8")
         if file or block.why is not None:
             return

@@ -134,6 +134,7 @@ def test_figures_are_drawn_on_a_given_ax(name):
     alone = result(name).plot()
     assert isinstance(alone, Figure)
     assert alone is not figure
+    assert alone._repr_png_().startswith(b"\x89PNG")  # a notebook shows it
 
 
 @pytest.mark.parametrize("name", RESULTS)

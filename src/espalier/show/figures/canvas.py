@@ -19,6 +19,15 @@ INK, QUIET, GREY, PALE = "#1b1f27", "#6b7280", "#7a7f8a", "#d4d7dd"
 BLUE, PALE_BLUE, RED, AMBER = "#1f62d0", "#cfe0fb", "#d02f2f", "#d08a1f"
 
 
+class NotebookFigure(Figure):
+    """A figure that a notebook shows, also where nobody has imported pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        held = io.BytesIO()
+        self.savefig(held, format="png")
+        return held.getvalue()
+
+
 @dataclass(frozen=True)
 class Look:
     """How one curve is drawn; dash and marker tell curves apart where colours are lost."""
@@ -33,14 +42,14 @@ def panel_on(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The panel to draw on: `ax`, or the only one of a new figure of that size in inches."""
     if ax is not None:
         return ax
-    panel: Axes = Figure(figsize=size, layout="constrained").subplots()
+    panel: Axes = NotebookFigure(figsize=size, layout="constrained").subplots()
     return panel
 
 
 def place_on(ax: Axes | None, size: tuple[float, float]) -> Figure | SubFigure:
     """Where several panels can stand: a new figure, or the place that `ax` has in its own."""
     if ax is None:
-        return Figure(figsize=size, layout="constrained")
+        return NotebookFigure(figsize=size, layout="constrained")
     spec = ax.get_subplotspec()
     if spec is None:
         raise ConfigError(

@@ -9,7 +9,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from espalier.show.figures.canvas import AMBER, BLUE, GREY, INK, RED, Look, draw_line
+from espalier.show.figures.canvas import (
+    AMBER,
+    BLUE,
+    GREY,
+    INK,
+    RED,
+    Look,
+    NotebookFigure,
+    draw_line,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -30,7 +39,7 @@ COLUMNS = 5  # panels in a row
 
 def draw_distances(rows: pandas.DataFrame) -> Figure:
     """Mean DI by sequential distance, a line a space."""
-    figure = Figure(figsize=(5.4, 3.6), layout="constrained")
+    figure = NotebookFigure(figsize=(5.4, 3.6), layout="constrained")
     panel = figure.subplots()
     for space, some in _over_models(rows, ["space", "distance"]).groupby("space"):
         draw_line(panel, some, "distance", LINES[str(space)])
@@ -48,7 +57,7 @@ def draw_strata(rows: pandas.DataFrame, label: str) -> Figure:
     distances = sorted(means["distance"].unique())
     down = -(-len(distances) // COLUMNS)
     across = min(COLUMNS, len(distances))
-    figure = Figure(figsize=(2.3 * across + 0.8, 2.1 * down + 0.9), layout="constrained")
+    figure = NotebookFigure(figsize=(2.3 * across + 0.8, 2.1 * down + 0.9), layout="constrained")
     panels = figure.subplots(down, across, sharex=True, squeeze=False).flat
     for panel, distance in zip(panels, distances, strict=False):
         here = means[means["distance"] == distance]
@@ -69,7 +78,7 @@ def draw_effects(rows: pandas.DataFrame) -> Figure:
 
     Markers are hollow where frequency is not `held`.
     """
-    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    figure = NotebookFigure(figsize=(6.4, 3.8), layout="constrained")
     panel = figure.subplots()
     columns = ["estimate", "low", "high"]
     means = rows.groupby(["space", "held", "distance"], as_index=False)[columns].mean()
@@ -93,7 +102,7 @@ def draw_effects(rows: pandas.DataFrame) -> Figure:
 
 def draw_over_training(rows: pandas.DataFrame, measures: Mapping[str, str]) -> Figure:
     """A panel a measure over epochs, a line a `space`; the beginning is stretched."""
-    figure = Figure(figsize=(4.3 * len(measures), 3.5), layout="constrained")
+    figure = NotebookFigure(figsize=(4.3 * len(measures), 3.5), layout="constrained")
     panels: Any = figure.subplots(1, len(measures), squeeze=False)[0]
     for panel, (measure, label) in zip(panels, measures.items(), strict=True):
         some = rows[rows["measure"] == measure].rename(columns={"value": "mean"})
@@ -113,7 +122,7 @@ def draw_over_training(rows: pandas.DataFrame, measures: Mapping[str, str]) -> F
 
 def draw_probe(table: pandas.DataFrame) -> Figure:
     """UUAS of every tree, the best at the top."""
-    figure = Figure(figsize=(7.2, 0.3 * len(table) + 1.0), layout="constrained")
+    figure = NotebookFigure(figsize=(7.2, 0.3 * len(table) + 1.0), layout="constrained")
     panel = figure.subplots()
     colors = {"none": GREY, "untrained": AMBER, "trained": BLUE}
     rows = list(table.sort_values("uuas").itertuples())

@@ -17,7 +17,16 @@ from matplotlib.figure import Figure
 from espalier.errors import ProgramError
 from espalier.interpreter import Trace
 from espalier.language import as_integer
-from espalier.show.figures.canvas import BLUE, INK, PALE, PALE_BLUE, QUIET, RED, whole
+from espalier.show.figures.canvas import (
+    BLUE,
+    INK,
+    PALE,
+    PALE_BLUE,
+    QUIET,
+    RED,
+    NotebookFigure,
+    whole,
+)
 from espalier.show.text import count, ends, shorten, without_middle
 from espalier.show.trace_text import changed, ending, output_names, title, token_names
 
@@ -211,7 +220,7 @@ class _Sheet:
 
     def __init__(self, width: float, height: float, ax: Axes | None) -> None:
         if ax is None:
-            figure = Figure(figsize=(width, height), facecolor="white")
+            figure = NotebookFigure(figsize=(width, height), facecolor="white")
             ax = figure.add_axes((0, 0, 1, 1))
         else:
             ax.set_aspect("equal")

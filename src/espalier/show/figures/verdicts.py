@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from espalier.show.figures.canvas import INK, RED
+from espalier.show.figures.canvas import INK, RED, NotebookFigure
 
 if TYPE_CHECKING:
     import pandas
@@ -20,7 +20,7 @@ def draw_verdicts(rows: pandas.DataFrame) -> Figure:
     """`rows` has a row a claim and length: mean, low, high, side, bound, holds, and the words."""
     groups = list(rows.groupby("claim", sort=True))
     down = -(-len(groups) // ACROSS)
-    figure = Figure(figsize=(3.4 * ACROSS, 2.5 * down + 0.4), layout="constrained")
+    figure = NotebookFigure(figsize=(3.4 * ACROSS, 2.5 * down + 0.4), layout="constrained")
     panels = figure.subplots(down, ACROSS, squeeze=False).flatten()
     for panel, (key, some) in zip(panels, groups, strict=False):
         _draw(panel, some)
