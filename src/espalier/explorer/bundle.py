@@ -14,7 +14,6 @@ from importlib.resources import files
 from typing import Any
 
 from espalier.errors import FileError
-from espalier.show import resource
 
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
@@ -27,7 +26,8 @@ def asset(name: str) -> str:
     """A file of the page; FileError if it has none of that name."""
     if name in SHARED:
         export = f"\nexport {{ {SHARED[name]} }};\n" if SHARED[name] else ""
-        return resource(name) + export
+        shared = files("espalier") / "show" / "static" / name  # without importing that room
+        return shared.read_text("utf-8") + export
     file = files("espalier.explorer") / "static" / name
     if not re.fullmatch(r"[\w-]+\.(js|css|html)", name) or not file.is_file():
         raise FileError(f"the page has no file {name!r}")

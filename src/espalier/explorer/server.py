@@ -8,8 +8,8 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import parse_qs
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -22,15 +22,20 @@ from espalier.explorer.answers import HEAVY
 from espalier.explorer.bundle import asset, template
 from espalier.explorer.security import MOST_BYTES, Guard
 from espalier.explorer.session import Session
-from espalier.explorer.worker import LONGEST, BusyError, Worker
+from espalier.explorer.worker import LONGEST, BusyError, Question, Worker
 
 HOST = "127.0.0.1"
+SLOW_TO_BUILD = ("scan", "subleq")
 KINDS = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
 
 
-def make_app(session: Session, token: str, *, longest: float = LONGEST) -> Starlette:
-    """The page and its questions, for any server of ASGI."""
-    light, heavy = (Worker(session, longest) for _ in range(2))
+def make_app(
+    session: Session, token: str, *, state: str = "", longest: float = LONGEST
+) -> Starlette:
+    """The page and its questions, for any server of ASGI; `state` is what the page begins with."""
+    light, heavy = (Worker(session, longest, expected) for expected in _expected(state))
+    first, second = (heavy, light) if "view=networks" in state else (light, heavy)
+    first.warm()  # while the server itself is still being imported
 
     async def ask(request: Request) -> Response:
         body = await request.body()
@@ -44,13 +49,13 @@ def make_app(session: Session, token: str, *, longest: float = LONGEST) -> Starl
         worker = heavy if name in HEAVY else light
         try:
             found: dict[str, Any] = await run_in_threadpool(worker.ask, name, asked)
+            second.warm()  # only now, so that it does not slow down the first view
         except BusyError:
             return JSONResponse({"error": "too many questions at once; wait a moment"}, 503)
         return JSONResponse(found, 500 if "fault" in found else 200)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        light.warm()
         yield
         for worker in (light, heavy):
             worker.close()
@@ -62,6 +67,15 @@ def make_app(session: Session, token: str, *, longest: float = LONGEST) -> Starl
         Route("/ask/{name}", ask, methods=["POST"]),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, token)], lifespan=lifespan)
+
+
+def _expected(state: str) -> tuple[list[Question], list[Question]]:
+    """What is likely to be asked of the quick process and of the one with torch."""
+    chosen = parse_qs(state).get("program", ["addition"])
+    light = [("program", {"program": name}) for name in dict.fromkeys([*chosen, *SLOW_TO_BUILD])]
+    if "view=networks" in state:
+        return light, [("sentence", {"sentence": "the city"})]
+    return light, [("weights", {"program": "histogram", "input": "a"})]
 
 
 def _file(name: str) -> Response:
@@ -87,8 +101,9 @@ def serve(
         ) from None
     listening.listen()  # a browser may come before the first request is answered
     address = f"http://{HOST}:{listening.getsockname()[1]}/{token}/{state}"
-    config = uvicorn.Config(
-        make_app(session, token), log_level="warning", access_log=False, lifespan="on"
-    )
+    app = make_app(session, token, state=state.removeprefix("#"))
+    import uvicorn  # while the first worker starts
+
+    config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on")
     opened(address)
     uvicorn.Server(config).run([listening])

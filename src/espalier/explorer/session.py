@@ -10,12 +10,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from espalier import zoo
 from espalier.errors import ConfigError, DataError, nearest
-from espalier.targets import load_target
-from espalier.zoo import Entry
+
+if TYPE_CHECKING:
+    from espalier.zoo import Entry
 
 T = TypeVar("T")
 
@@ -35,6 +36,7 @@ class Session:
     models: list[str] = field(default_factory=list)  # beyond the package's own
     runs: str = ""  # the folder whose runs are listed
     treebank: str = ""  # a file of parsed sentences
+    _entries: dict[str, Entry] = field(default_factory=dict, repr=False)
     _held: OrderedDict[Hashable, Any] = field(default_factory=OrderedDict, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,7 +53,11 @@ class Session:
         known = self.program_names()
         if not isinstance(name, str) or name not in known:
             raise ConfigError(f"there is no program {name!r} here; {nearest(name, known)}")
-        return self.once(("entry", name), lambda: load_target(name))
+        if name not in self._entries:
+            from espalier.targets import load_target  # not in the server's own process
+
+            self._entries[name] = load_target(name)
+        return self._entries[name]
 
     def folder(self, name: object) -> Path:
         """The run of that name, which lies inside the folder of runs."""

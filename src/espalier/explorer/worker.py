@@ -13,13 +13,15 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections.abc import Sequence
 from typing import IO, Any
 
-from espalier.explorer.answers import answer
 from espalier.explorer.session import Session
 
 LONGEST = 60.0  # seconds that one question may take
 MOST_WAITING = 16
+IDLE = 1.0  # seconds without a question after which the next is prepared for
+Question = tuple[str, dict[str, Any]]
 
 
 class BusyError(Exception):
@@ -29,13 +31,18 @@ class BusyError(Exception):
 class Worker:
     """One process that answers one question at a time, ended where it takes longer than `longest`.
 
+    `expected` are questions that may come: it answers the first at once and the others when it has
+    been idle, for nobody, so that what they import and build is there when somebody asks.
+
     >>> with Worker(Session()) as worker:
     ...     len(worker.ask("programs", {})["programs"]) > 10
     True
     """
 
-    def __init__(self, session: Session, longest: float = LONGEST) -> None:
-        self._session, self._longest = session, longest
+    def __init__(
+        self, session: Session, longest: float = LONGEST, expected: Sequence[Question] = ()
+    ) -> None:
+        self._session, self._longest, self._expected = session, longest, expected
         self._turn, self._waiting = threading.Lock(), threading.Semaphore(MOST_WAITING)
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.Queue[str] = queue.Queue()
@@ -71,7 +78,7 @@ class Worker:
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
             self.close()
-            told = json.dumps(self._session.to_dict())
+            told = json.dumps([self._session.to_dict(), self._expected])
             command = [sys.executable, "-m", "espalier.explorer.worker", told]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
@@ -109,18 +116,36 @@ def _read(stream: IO[str], lines: queue.Queue[str]) -> None:
     lines.put("")
 
 
+def _answered(session: Session, question: Question) -> str:
+    """The answer as JSON; {"fault": ...} where something is broken."""
+    from espalier.explorer.answers import answer
+
+    try:
+        return json.dumps(answer(session, *question), allow_nan=False)
+    except Exception as error:
+        traceback.print_exc()
+        return json.dumps({"fault": f"{type(error).__name__}: {error}"[:500]})
+
+
 def main() -> None:
     """Answer until the questions end."""
-    session = Session(**json.loads(sys.argv[1]))
+    about, expected = json.loads(sys.argv[1])
+    session = Session(**about)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    for line in sys.stdin:
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read, args=(sys.stdin, lines), daemon=True).start()
+    is_first = True
+    while True:
         try:
-            found = json.dumps(answer(session, *json.loads(line)), allow_nan=False)
-        except Exception as error:
-            traceback.print_exc()
-            found = json.dumps({"fault": f"{type(error).__name__}: {error}"[:500]})
-        out.write(found + "\n")
+            line = lines.get(timeout=0 if is_first else IDLE) if expected else lines.get()
+        except queue.Empty:
+            is_first = False
+            _answered(session, expected.pop(0))
+            continue
+        if not line:
+            return
+        out.write(_answered(session, json.loads(line)) + "\n")
         out.flush()
 
 

@@ -24,8 +24,19 @@ export function start(root, home) {
       if (value === "" || value === null || value === undefined) state.delete(name);
       else state.set(name, value);
     }
-    home.address.write(state.toString());
+    write();
   };
+  // Browsers refuse an address that changes hundreds of times, as it does when steps are played.
+  let [writing, again] = [null, false];
+  function write() {
+    again = writing !== null;
+    if (again) return;
+    home.address.write(state.toString());
+    writing = setTimeout(() => {
+      writing = null;
+      if (again) write();
+    }, 100);
+  }
   const said = make("p", { class: "said", role: "status", "aria-live": "polite" });
   const say = (text) => { said.textContent = text; };
   const main = make("main", { tabindex: "-1" });
@@ -103,7 +114,7 @@ export function start(root, home) {
     recorded.clear();
     state = next;
     state.set("view", name);
-    home.address.write(state.toString());
+    write();
     say("");
     tabs.querySelectorAll("button").forEach((one) =>
       one.dataset.view === name ? one.setAttribute("aria-current", "page") : one.removeAttribute("aria-current"));

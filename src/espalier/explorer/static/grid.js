@@ -18,6 +18,8 @@ export function grid({ onpoint = () => {}, onchoose = () => {}, onkey = () => fa
   let [wide, side] = [60, 120];
   let at = null; // the cell that keys go from
   let links = []; // arrows: [from row, from column, to row, to column, kind]
+  let fed = new Set(); // cells that lead to the one that is asked about: "row column"
+  let [frame, cells] = ["", []]; // what is drawn: its rows and columns; [element, row, column, look]
 
   function show(next) {
     model = next;
@@ -45,8 +47,22 @@ export function grid({ onpoint = () => {}, onchoose = () => {}, onkey = () => fa
     };
   }
 
+  // Going from step to step, the cells stay and only those that look otherwise are changed.
   function draw() {
     const { left, right, top, bottom } = seen();
+    const names = (from, to, name) => Array.from({ length: Math.max(0, to - from) }, (_, n) => name(from + n));
+    const next = JSON.stringify([left, top, wide, side, model.corner, names(left, right, model.columnName),
+      names(top, bottom, (row) => [model.rowName(row), model.rowKind?.(row)])]);
+    if (next === frame) cells.forEach(dress);
+    else {
+      build(left, right, top, bottom);
+      frame = next;
+    }
+    drawArrows();
+    region.setAttribute("aria-activedescendant", at ? `cell-${at[0]}-${at[1]}` : "");
+  }
+
+  function build(left, right, top, bottom) {
     const header = [make("div", { class: "g-name g-corner", style: `width:${side}px` }, model.corner ?? "")];
     for (let column = left; column < right; column++) {
       header.push(make("div", { class: "g-head", role: "columnheader",
@@ -54,6 +70,7 @@ export function grid({ onpoint = () => {}, onchoose = () => {}, onkey = () => fa
       make("small", {}, String(column)), model.columnName(column)));
     }
     heads.replaceChildren(...header);
+    cells = [];
     const lines = [];
     for (let row = top; row < bottom; row++) {
       const name = model.rowName(row);
@@ -64,19 +81,30 @@ export function grid({ onpoint = () => {}, onchoose = () => {}, onkey = () => fa
       lines.push(line);
     }
     body.replaceChildren(...lines);
-    drawArrows();
-    region.setAttribute("aria-activedescendant", at ? `cell-${at[0]}-${at[1]}` : "");
   }
 
   function cell(row, column) {
+    const made = make("div", { role: "gridcell", id: `cell-${row}-${column}`, "data-place": `${row} ${column}`,
+      style: `left:${side + column * wide}px;width:${wide}px` });
+    const one = [made, row, column, ""];
+    cells.push(one);
+    dress(one);
+    return made;
+  }
+
+  // What a cell says and how it looks.
+  function dress(one) {
+    const [made, row, column, before] = one;
     const { text, kind = "", title = "", back = "" } = model.cell(row, column);
     const chosen = at && at[0] === row && at[1] === column ? " at" : "";
-    const made = make("div", { class: `g-cell ${kind}${chosen}`, role: "gridcell",
-      id: `cell-${row}-${column}`, style: `left:${side + column * wide}px;width:${wide}px` }, text);
+    const look = `g-cell ${kind}${fed.has(`${row} ${column}`) ? " fed" : ""}${chosen}\n${title}\n${back}\n${text}`;
+    if (look === before) return;
+    one[3] = look;
+    made.className = look.slice(0, look.indexOf("\n"));
+    made.textContent = text;
+    made.style.background = back;
     if (title) made.title = title;
-    if (back) made.style.background = back;
-    made.dataset.place = `${row} ${column}`;
-    return made;
+    else made.removeAttribute("title");
   }
 
   const middle = (row, column) => [side + (column + 0.5) * wide, HEAD + (row + 0.5) * HIGH];
@@ -142,7 +170,13 @@ export function grid({ onpoint = () => {}, onchoose = () => {}, onkey = () => fa
     },
     reveal,
     point(row, column) { at = row === null ? null : [row, column]; },
-    link(next) { links = next; drawArrows(); },
+    // Arrows between cells, and the cells that are marked.
+    link(next, marked = []) {
+      links = next;
+      fed = new Set(marked);
+      cells.forEach(dress);
+      drawArrows();
+    },
     get at() { return at; },
   };
 }

@@ -216,10 +216,7 @@ export function programsView({ ask, state, update, say, live }) {
         if (kind !== "kept") links.push([source[1], source[2], node[1], node[2], kind]);
       }
     }
-    table.link(links);
-    for (const [, variable, position] of fed.get(stepper.at) ?? []) {
-      table.element.querySelector(`#cell-${variable}-${position}`)?.classList.add("fed");
-    }
+    table.link(links, [...fed.get(stepper.at) ?? []].map(([, variable, position]) => `${variable} ${position}`));
   }
 
   function visit(step, variable, position) {
