@@ -5,8 +5,8 @@
 Needs playwright and Chromium. A browser that runs already opens the page; each time is the best of
 several, and each time another server is started. `view` counts from the command on, `again` from
 the opening of another page of the same server, until the view is drawn; `weights` until the
-compiled model has answered too. Then every step is gone to by the slider: `frame` is the time until the
-browser has drawn it, `nodes` how many elements the page holds at most.
+compiled model has answered too. Then the slider goes to every step: `frame` is what drawing one
+takes, `nodes` how many elements the page holds at most.
 """
 
 from __future__ import annotations
