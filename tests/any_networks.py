@@ -141,3 +141,26 @@ def _drawn(model):
 
 def tokens_for(kind):
     return [2, 1, 0, 1, 1] if kind == "compiled" else [1, 2, 3, 1, 4]
+
+
+def gpt2_folder(path, *, tokenizer=True):
+    """A small GPT-2 as `save_pretrained` writes it, with a tokenizer of pieces of words."""
+    transformers, tokenizers = map(pytest.importorskip, ("transformers", "tokenizers"))
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=300, initial_alphabet=alphabet, show_progress=False
+    )
+    made.train_from_iterator(["the cat sat on the mat and the student asked a dog"] * 9, trainer)
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        vocab_size=made.get_vocab_size(), n_embd=8, n_layer=2, n_head=2, n_positions=256,
+        bos_token_id=None, eos_token_id=None,
+    )  # fmt: skip
+    _drawn(transformers.GPT2LMHeadModel(config)).save_pretrained(path)
+    if tokenizer:
+        transformers.PreTrainedTokenizerFast(tokenizer_object=made).save_pretrained(path)
+    return path

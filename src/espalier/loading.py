@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from espalier.errors import FileError, listed
+from espalier.errors import FileError, listed, nearest
 from espalier.runs import MANIFEST, RunFolder
 
 
@@ -20,7 +20,8 @@ def load(path: str | os.PathLike[str], *, device: str = "auto") -> Any:
     A compiled program (.safetensors) comes back as a `CompiledModel`, a language model or a
     checkpoint of one as a `LanguageModel`, a run's folder as the `TrainedRun` that `train`
     returned, recorded traces (.parquet) as `Traces`, a reproduction's folder as a `Reproduction`, a
-    saved treebank (.npz) or CoNLL-U as a `Treebank`. Loading runs no code that is in the file.
+    saved treebank (.npz) or CoNLL-U as a `Treebank`; a folder of a `transformers` model as a
+    `Network` with its tokenizer. Loading runs no code that is in the file.
 
     >>> import espalier as es
     >>> model = es.compile_program(es.zoo.load("parity-sequential-relative").program)
@@ -48,8 +49,59 @@ def load(path: str | os.PathLike[str], *, device: str = "auto") -> Any:
 
 _KINDS = (
     "compiled programs and language models are .safetensors, traces .parquet, treebanks .npz or "
-    ".conllu, runs and reproductions folders with a manifest.json"
+    ".conllu, runs and reproductions folders with a manifest.json, models of transformers folders "
+    "with a config.json"
 )
+
+
+def load_network(path: str | os.PathLike[str] | None, *, member: str | None = None) -> Any:
+    """What of a path can be taken apart: a language model, a `Network` or a `CompiledModel`.
+
+    Without a path it is the English model of the package. `member` names one of an ensemble. A
+    compiled program has no depth until it is given an input.
+
+    >>> import espalier as es
+    >>> load_network(None).shape.hidden
+    300
+    """
+    from espalier.nets.language import load_language_model
+    from espalier.networks import is_pretrained, network
+
+    if path is None:
+        return load_language_model()
+    place = Path(path)
+    manifest = RunFolder(place).manifest() if place.is_dir() else None
+    if isinstance(manifest, dict) and manifest.get("kind") not in ("text", "scaffold"):
+        run = load(place)
+        if not hasattr(run, "models"):
+            raise FileError(f"{place} holds a {type(run).__name__}, which is no network")
+        return network(run.models[_member(run.members, member, place)])
+    if member is not None or not (is_pretrained(place) or _is_compiled(place)):
+        return load_language_model(place, member=member)
+    return load(place)
+
+
+def _member(names: tuple[str, ...], member: str | None, place: Path) -> int:
+    if member is None and len(names) == 1:
+        return 0
+    if member not in names:
+        asked = "say which with member=" if member is None else f"none is {member!r}"
+        raise FileError(f"{place} holds {len(names)} models, {asked}; {nearest(member, names)}")
+    return names.index(member)
+
+
+def _is_compiled(file: Path) -> bool:
+    from safetensors import SafetensorError, safe_open
+
+    from espalier.compiler import FORMAT
+
+    if file.suffix != ".safetensors" or not file.is_file():
+        return False
+    try:
+        with safe_open(file, "pt") as opened:
+            return bool((opened.metadata() or {}).get("format") == FORMAT)
+    except (OSError, SafetensorError):
+        return False
 
 
 def _safetensors(file: Path) -> Any:
@@ -89,8 +141,11 @@ def _folder(place: Path, device: str) -> Any:
     from espalier import training
     from espalier.experiments import read_reproduction
     from espalier.learnability import supervision
+    from espalier.networks import is_pretrained, load_pretrained
 
     manifest = RunFolder(place).manifest()
+    if manifest is None and is_pretrained(place):
+        return load_pretrained(place)
     if manifest is None:
         raise FileError(f"{place} has no {MANIFEST}, so it is no run; {_beside(place / '*')}")
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
@@ -115,5 +170,6 @@ def _beside(path: Path) -> str:
         for suffix in ("safetensors", "parquet", "npz", "conllu")
         for one in path.parent.glob(f"*.{suffix}")
     ]
-    found = sorted(one.name for one in (*runs, *files))
+    models = [one.parent for one in path.parent.glob("*/config.json")]
+    found = sorted(one.name for one in (*runs, *models, *files))
     return f"{path.parent} holds {listed(found, most=12) if found else 'nothing that is loaded'}"

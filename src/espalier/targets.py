@@ -89,7 +89,7 @@ def entry_of(program: Program, name: str) -> Entry:
 
     bare = Entry(
         program=program,
-        encode=lambda tokens: list(program.tokens(_words(program, tokens))),
+        encode=lambda tokens: list(program.tokens(words_of(program, tokens))),
         decode=lambda outputs: list(outputs),
         sample=sample,
         expected=None,
@@ -128,7 +128,7 @@ def with_writing(entry: Entry, max_tokens: int | None, stop: str | None) -> Entr
         return entry
     end = None if entry.writing is None else entry.writing.stop
     if stop is not None:
-        end = entry.program.tokens(_words(entry.program, stop))[0]
+        end = entry.program.tokens(words_of(entry.program, stop))[0]
     limit = entry.writing.most if entry.writing is not None else len
     return replace(
         entry,
@@ -145,7 +145,8 @@ def tokens_read(entry: Entry, inputs: list[Any], max_layers: int | None) -> list
     return [answer.read for answer in ask(entry, inputs, max_layers=max_layers)]
 
 
-def _words(program: Program, tokens: str | Iterable[Any]) -> list[Any]:
+def words_of(program: Program, tokens: str | Iterable[Any]) -> list[Any]:
+    """Words of a program's vocabulary, or numbers, as someone typed them."""
     words = tokens.split() if isinstance(tokens, str) else list(tokens)
     names = program.vocabulary or ()
     return [

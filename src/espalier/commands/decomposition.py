@@ -1,4 +1,4 @@
-"""`espalier decompose` and `interdependence`: a trained model and a sentence in, a picture out."""
+"""`espalier decompose` and `interdependence`: a network and a sentence in, a picture out."""
 
 from __future__ import annotations
 
@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from espalier.commands.networks import How, Member, Model, places, read_input
 from espalier.commands.output import Force, OutFile, save
 from espalier.commands.show import console
 
 if TYPE_CHECKING:
     from espalier.data import Parsed
     from espalier.decomposition import Parts
-    from espalier.nets.lstm import LanguageModel
 
-Model = Annotated[
-    Path | None,
-    Parameter(
-        name=["--model", "-m"],
-        help="A checkpoint, or a run: its last one; by default the English one of the package.",
-    ),
-]
 Words = Annotated[str, Parameter(help="The sentence, as one argument or many.")]
-Member = Annotated[str | None, Parameter(help="Which model of an ensemble's checkpoint.")]
-_PLACES = Parameter(negative="", consume_multiple=True, help="Places of words, from 0.")
-Focus = Annotated[list[int], _PLACES]
-Places = Annotated[list[int] | None, _PLACES]
-AllocationName = Literal["papers", "murdoch", "as-printed", "generalised"]
+_PLACES = Parameter(
+    negative="", consume_multiple=True, help="Places of words from 0, words, or characters 4:7."
+)
+Focus = Annotated[list[str], _PLACES]
+Places = Annotated[list[str] | None, _PLACES]
+Space = Annotated[
+    Literal["hidden", "logits"], Parameter(help="Hidden states, or logits as the earlier paper.")
+]
+Depth = Annotated[
+    int | None, Parameter(help="Layers of a compiled program; by default until it halts.")
+]
 
 
 def register(app: App) -> None:
@@ -40,7 +39,9 @@ def decompose_command(
     *sentence: Words,
     model: Model = None,
     focus: Focus,
-    allocation: AllocationName = "papers",
+    space: Space = "hidden",
+    how: How = How(),  # noqa: B008 - frozen
+    depth: Depth = None,
     top: int = 5,
     member: Member = None,
     out: OutFile = None,
@@ -50,20 +51,19 @@ def decompose_command(
 
     Parameters
     ----------
-    allocation
-        Which products of parts count as relevant.
     top
         How many of the next words that the focus alone predicts are shown.
     """
     from espalier.decomposition import decompose
+    from espalier.loading import load_network
 
-    words, loaded = " ".join(sentence).split(), _load(model, member)
-    parts = decompose(loaded, _tokens(loaded, words), focus=focus, allocation=allocation)
+    net, tokens = read_input(load_network(model, member=member), sentence, depth)
+    parts = decompose(net, tokens, focus=places(focus) or [], space=space, **how.asked(net))
     if save(parts, out, force=force):
         return
     console().print(str(parts), highlight=False, markup=False)
-    if top > 0:
-        found = _predicted(parts, top)
+    found = _predicted(parts, top) if top > 0 and how.layer == -1 else None
+    if found is not None:
         console().print(f"predicted by the focus alone: {found}", highlight=False, markup=False)
 
 
@@ -73,8 +73,9 @@ def interdependence_command(
     a: Places = None,
     b: Places = None,
     at: int | None = None,
-    space: Literal["hidden", "logits"] = "hidden",
-    allocation: AllocationName = "papers",
+    space: Space = "hidden",
+    how: How = How(),  # noqa: B008 - frozen
+    depth: Depth = None,
     parse: Annotated[
         Path | None, Parameter(help="CoNLL-U with the sentence; without words, its first one.")
     ] = None,
@@ -89,27 +90,23 @@ def interdependence_command(
     ----------
     at
         Read after this word; by default the last of both sets.
-    space
-        Compare hidden states, or logits as the earlier paper did.
-    allocation
-        Which products of parts count as relevant.
     """
     from espalier.decomposition import interdependence
+    from espalier.loading import load_network
 
-    words, loaded = " ".join(sentence).split(), _load(model, member)
-    found_parse = None if parse is None else _parsed(parse, words)
-    tokens = _tokens(loaded, words if found_parse is None else list(found_parse.words))
+    found_parse = None if parse is None else _parsed(parse, " ".join(sentence).split())
+    given = sentence if found_parse is None else found_parse.words
+    net, tokens = read_input(load_network(model, member=member), given, depth)
+    asked = {"space": space} | how.asked(net)
     if a is None and b is None and at is None:
-        pairs = interdependence(loaded, tokens, space=space, allocation=allocation)
+        pairs = interdependence(net, tokens, **asked)
         pairs = pairs if found_parse is None else pairs.beside(found_parse)
         if not [path for path in (html, out) if save(pairs, path, force=force)]:
             from espalier.show import coloured_pairs
 
             console().print(coloured_pairs(pairs))
         return
-    found = interdependence(
-        loaded, tokens, a=a or [], b=b or [], at=at, space=space, allocation=allocation
-    )
+    found = interdependence(net, tokens, a=places(a) or [], b=places(b) or [], at=at, **asked)
     if not [path for path in (html, out) if save(found, path, force=force)]:
         console().print(str(found), highlight=False, markup=False)
 
@@ -128,25 +125,22 @@ def _parsed(file: Path, words: list[str]) -> Parsed:
     )
 
 
-def _load(model: Path | None, member: str | None) -> LanguageModel:
-    from espalier.nets.lstm import load_language_model
+def _predicted(parts: Parts, top: int) -> str | None:
+    """The likeliest next words after the last one; None of a network that predicts none."""
+    from espalier.networks import Network
 
-    return load_language_model(model, member=member)
-
-
-def _tokens(model: LanguageModel, words: list[str]) -> list[str] | list[int]:
-    """Words as they are; numbers for a model that was saved without words."""
-    if model.vocabulary is None and words and all(word.isdecimal() for word in words):
-        return [int(word) for word in words]
-    return words
-
-
-def _predicted(parts: Parts, top: int) -> str:
-    """The likeliest next words after the last one, with their probabilities."""
+    net = parts.model
+    if isinstance(net, Network):
+        predicts = net.causal and net.outputs == net.vocabulary_size
+        if not predicts or (len(net.head) > 1 and parts.space == "hidden"):
+            return None
     last = parts.probabilities()[-1]
     chosen = last.topk(min(top, len(last)))
-    vocabulary = getattr(parts.model, "vocabulary", None)
-    names = chosen.indices.tolist()
-    words = vocabulary.decode(names) if vocabulary else [str(name) for name in names]
+    ids = chosen.indices.tolist()
+    if isinstance(net, Network):
+        words = list(net.read(ids).words)
+    else:
+        known = net.vocabulary
+        words = known.decode(ids) if known else [str(number) for number in ids]
     pairs = zip(words, chosen.values.tolist(), strict=True)
     return "  ".join(f"{word} {value:.2g}" for word, value in pairs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from espalier.commands.decomposition import Member, Model
+from espalier.commands.networks import How, Member, Model
 from espalier.commands.output import Force, OutParquet, refuse_foreign
 from espalier.commands.progress import counting
 from espalier.commands.show import console, show_table
@@ -15,6 +15,10 @@ from espalier.errors import DataError
 
 if TYPE_CHECKING:
     from espalier.data import Treebank
+    from espalier.decomposition import Asked
+    from espalier.nets.language import AnyModel
+    from espalier.networks import Network
+    from espalier.syntax import Scores
 
 Banks = Annotated[
     list[Path],
@@ -44,42 +48,47 @@ def pairs_command(
         Parameter(help="The text behind the model, where frequencies were not stored with it."),
     ] = None,
     sample: Sample = None,
+    how: How = How(),  # noqa: B008 - frozen
     member: Member = None,
     force: Force = False,
 ) -> None:
     """Every pair of words of a treebank: distances, classes, frequencies, surprisal and DI."""
-    from espalier.nets.lstm import load_language_model
     from espalier.syntax import write_pairs
 
     refuse_foreign(out, force=force)
-    bank, loaded = _bank(treebank, sample), load_language_model(model, member=member)
-    counts = None if text is None else _counts(text)
+    bank, loaded = _bank(treebank, sample), _reader(model, member)
+    counts, asked = None if text is None else _counts(text), _asked(how, loaded)
 
     with counting("pairs") as progress:
         rows = write_pairs(
-            loaded, bank, out, counts=counts, report=lambda done: progress(done, bank.pairs)
-        )
+            loaded, bank, out, counts=counts, asked=asked,
+            report=lambda done: progress(done, bank.pairs),
+        )  # fmt: skip
     console().print(f"wrote {rows:,} pairs of {len(bank):,} sentences to {out}", highlight=False)
 
 
 def probe_command(
-    *, treebank: Banks, model: Model = None, sample: Sample = None, member: Member = None
+    *,
+    treebank: Banks,
+    model: Model = None,
+    sample: Sample = None,
+    how: How = How(),  # noqa: B008 - frozen
+    member: Member = None,
 ) -> None:
     """How much of a treebank's trees is in the tree that interdependence alone suggests (UUAS).
 
     Beside the model stand trees that need none, and the same network before its training.
     """
-    from espalier.nets.lstm import initialise, load_language_model
-    from espalier.syntax import SPACES, baseline_rows, pair_scores, pairs_of, probe
-    from espalier.training import seed_of
+    from espalier.syntax import SPACES, baseline_rows, pairs_of, probe
 
-    bank, loaded = _bank(treebank, sample), load_language_model(model, member=member)
+    bank, loaded = _bank(treebank, sample), _reader(model, member)
     pairs, rows = pairs_of(bank), [{"model": "none"} | row for row in baseline_rows(bank)]
     if not rows[0]["edges"]:
         raise DataError(f"{bank.name} has no edge to find: no two words but punctuation are linked")
-    seed = None if model is None else seed_of(model, member=member)
+    seed = _seed(model, member)
     for name in ("trained", "untrained"):
-        scores = pair_scores(loaded if name == "trained" else initialise(loaded, seed or 0), bank)
+        now = loaded if name == "trained" else _untrained(loaded, model, seed or 0)
+        scores = _scores(now, bank, how)
         for space in SPACES:
             found = probe(pairs, getattr(scores, space))
             rows += [{"model": name, "space": space} | row for row in found]
@@ -95,6 +104,53 @@ def probe_command(
     console().print(f"{rows[0]['edges']:,} edges of {len(bank):,} sentences, punctuation left out")
     whose = "0: the model's own is not known" if seed is None else f"{seed}, the run's own"
     console().print(f"the untrained network was drawn with seed {whose}", highlight=False)
+
+
+def _reader(model: Path | None, member: str | None) -> AnyModel | Network:
+    """A network that reads words; a compiled program does not."""
+    from espalier.errors import ModelError
+    from espalier.loading import load_network
+    from espalier.nets.language import AnyModel
+    from espalier.networks import Network
+
+    found = load_network(model, member=member)
+    if not isinstance(found, AnyModel | Network):
+        raise ModelError(f"{model} is a compiled program, which reads no treebank's words")
+    return found
+
+
+def _asked(how: How, model: AnyModel | Network) -> Asked:
+    from espalier.decomposition import Asked
+
+    return Asked(**how.asked(model))
+
+
+def _scores(model: AnyModel | Network, bank: Treebank, how: How) -> Scores:
+    from espalier.nets.lstm import LanguageModel
+    from espalier.syntax import pair_scores, read_treebank
+
+    if isinstance(model, LanguageModel) and how == How():
+        return pair_scores(model, bank)
+    return read_treebank(model, bank, asked=_asked(how, model))[0]
+
+
+def _seed(model: Path | None, member: str | None) -> int | None:
+    """What the run's first weights were drawn by, if a run is there."""
+    from espalier.networks import is_pretrained
+    from espalier.training import seed_of
+
+    return None if model is None or is_pretrained(model) else seed_of(model, member=member)
+
+
+def _untrained(model: AnyModel | Network, path: Path | None, seed: int) -> AnyModel | Network:
+    """The same network with fresh weights."""
+    from espalier.nets.language import initialise
+    from espalier.networks import Network, load_pretrained
+
+    if isinstance(model, Network):
+        assert path is not None
+        return load_pretrained(path, fresh=seed)
+    return initialise(model, seed)
 
 
 def _bank(files: list[Path], sample: int | None) -> Treebank:

@@ -40,9 +40,11 @@ from espalier.decomposition.decompose import (
 from espalier.decomposition.dependence import Dependence, Interactions, interact_batch
 from espalier.decomposition.inputs import Words, check_model
 from espalier.decomposition.layers import layer_pairs
-from espalier.decomposition.on_networks import NetworkPairs
+from espalier.decomposition.methods import MethodName, parse_rules, read_method
+from espalier.decomposition.on_networks import Asked, NetworkPairs
 from espalier.decomposition.pairs import PairMatrix, Pairs
 from espalier.decomposition.parts import Part, Parts, Space
+from espalier.decomposition.pieces import word_pairs
 from espalier.decomposition.recursion import propagate
 from espalier.decomposition.rows import relevant_rows
 from espalier.decomposition.rules import (
@@ -66,6 +68,7 @@ __all__ = [
     "Allocation",
     "AllocationName",
     "AsPrinted",
+    "Asked",
     "AttentionRollout",
     "Batch",
     "BiasApart",
@@ -84,6 +87,7 @@ __all__ = [
     "KeepOpposites",
     "Linearised",
     "Method",
+    "MethodName",
     "Murdoch",
     "NetworkPairs",
     "Occlusion",
@@ -113,6 +117,9 @@ __all__ = [
     "interdependence_corpus",
     "layer_pairs",
     "one_thread_each",
+    "parse_rules",
     "propagate",
+    "read_method",
     "relevant_rows",
+    "word_pairs",
 ]

@@ -20,19 +20,21 @@ from espalier.decomposition.allocations import (
     Papers,
     read_allocation,
 )
+from espalier.decomposition.baselines import InputHessian, interaction_baseline
 from espalier.decomposition.baselines import Method as LSTMMethod
-from espalier.decomposition.baselines import interaction_baseline
 from espalier.decomposition.decompose import decompose_many
 from espalier.decomposition.dependence import Dependence, by_definition, check_space, depend
 from espalier.decomposition.inputs import Sentences, Words, check_model, read_batch, read_sentence
-from espalier.decomposition.on_networks import Asked, Method, decompose_on, depend_on, pairs_on
+from espalier.decomposition.methods import Method, read_method
+from espalier.decomposition.on_networks import Asked, decompose_on, depend_on, pairs_on
 from espalier.decomposition.pairs import PairMatrix, Pairs
 from espalier.decomposition.parts import Parts, Space
 from espalier.errors import DataError
+from espalier.nets.language import AnyModel
 from espalier.nets.lstm import LanguageModel, LSTMState
 from espalier.networks import Network, network
 
-Model = LanguageModel | Network
+Model = AnyModel | Network
 Focus = Iterable[int | str | tuple[int, int]] | str
 
 
@@ -79,9 +81,10 @@ def decompose(
 
     `focus` names places, words or spans of characters; `layer` counts from 0, what enters the
     network; in `space="logits"` the parts are those of the logits. `method` are the rules of a
-    Transformer (`Rules`, "cd-t", "decompx") or another attribution (`Occlusion()`, ...),
-    `allocation` the rule for gates. A list of sentences, with a focus for each or one for all,
-    gives a list. `state` is one for an LSTM to go on from, as `model(tokens)` returns it.
+    Transformer (`Rules`, "cd-t", "decompx") or another attribution, by its type (`Occlusion()`) or
+    its name ("occlusion"); `allocation` is the rule for gates. A list of sentences, with a focus
+    for each or one for all, gives a list. `state` is one for an LSTM to go on from, as
+    `model(tokens)` returns it.
 
     >>> import espalier as es
     >>> parts = es.decompose(es.english_model(), ["the", "city", "of", "London"], focus=["city"])
@@ -89,6 +92,7 @@ def decompose(
     ((1,), torch.Size([4, 300]), True)
     """
     batch, sets = read_batch(tokens), _sets(focus)
+    asked = Asked(layer, space, read_method(method), allocation)
     if isinstance(model, LanguageModel) and (layer, space, method) == (-1, "hidden", None):
         given: list[Any] = [tokens] if batch is None else batch
         own = [focus] if batch is None else _for_each(sets, len(given))
@@ -96,7 +100,7 @@ def decompose(
         return found if batch is not None else found[0]
     if state is not None:
         raise DataError("a state to go on from is for an LSTM's hidden states; leave out state=")
-    net, asked = network(model), Asked(layer, space, method, allocation)
+    net = network(model)
     if batch is None:
         return decompose_on(net, net.read(tokens), focus, asked=asked)
     each = zip(batch, _for_each(sets, len(batch)), strict=True)
@@ -155,7 +159,7 @@ def interdependence(  # type: ignore[overload-overlap]
     at: None = None,
     layer: int = -1,
     space: Space = "hidden",
-    method: Method | LSTMMethod = None,
+    method: Method = None,
     allocation: Allocation | AllocationName = ...,
 ) -> PairMatrix: ...
 
@@ -170,7 +174,7 @@ def interdependence(
     at: int | None = None,
     layer: int = -1,
     space: Space = "hidden",
-    method: Method | LSTMMethod = None,
+    method: Method = None,
     allocation: Allocation | AllocationName = ...,
 ) -> list[Any]: ...
 
@@ -184,7 +188,7 @@ def interdependence(
     at: int | None = None,
     layer: int = -1,
     space: Space = "hidden",
-    method: Method | LSTMMethod = None,
+    method: Method = None,
     allocation: Allocation | AllocationName = "papers",
 ) -> PairMatrix | Dependence | list[Any]:
     """DI of two disjoint sets of words `a` and `b`, or without them of every two words.
@@ -198,7 +202,7 @@ def interdependence(
     (4, 4)
     """
     batch = read_batch(tokens)
-    asked: Any = Asked(layer, space, method, allocation)  # type: ignore[arg-type]
+    asked = Asked(layer, space, read_method(method), allocation)
     given: list[Any] = [tokens] if batch is None else batch
     _check_sets(a, b, at)
     if isinstance(model, Network) and a is None and not _has_own_way(model, asked):
@@ -209,8 +213,9 @@ def interdependence(
 
 
 def _has_own_way(net: Network, asked: Asked) -> bool:
-    """Whether it is an LSTM language model, asked for what such have a faster way to."""
-    return net.lstm is not None and asked.layer == -1 and asked.method is None
+    """Whether it is an LSTM language model, asked for what such have a way of their own to."""
+    own = asked.method is None or isinstance(asked.method, InputHessian)
+    return net.lstm is not None and asked.layer == -1 and own
 
 
 def _check_sets(a: Any, b: Any, at: Any) -> None:
@@ -241,7 +246,7 @@ def _of_one(model: Model, tokens: Any, sets: tuple[Any, Any, Any], asked: Asked)
     if a is not None:
         return depend_on(net, read, (a, b), at=at, asked=asked)
     if net.lstm is not None and _has_own_way(net, asked):
-        pairs = _pairs(net.lstm, read.ids, space=asked.space, allocation=asked.allocation)
+        pairs = _of_one(net.lstm, read.ids, sets, asked)
         return pairs.reading(read.words, read.unknown_at)
     return pairs_on(net, [read], asked=asked)[0]
 

@@ -24,6 +24,7 @@ from espalier.decomposition.attribution import (
     contributions,
     interactions,
 )
+from espalier.decomposition.baselines import InputHessian
 from espalier.decomposition.dependence import Dependence, check_space, ratio
 from espalier.decomposition.inputs import check_disjoint
 from espalier.decomposition.network_parts import divide, pair_parts, sentence_batches
@@ -37,7 +38,7 @@ _SHORTER: WeakKeyDictionary[Network, Network] = WeakKeyDictionary()
 # A smaller DI is rounding in single precision, being a difference: it is computed in double.
 ROUNDED = 1e-3
 
-Method = Rules | RulesName | Contribution | Interaction | None
+Method = Rules | RulesName | Contribution | Interaction | InputHessian | None
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,10 @@ def _parts(
 
 
 def _rules(asked: Asked, otherwise: str) -> Rules:
+    if isinstance(asked.method, InputHessian):
+        raise ConfigError(
+            "the input Hessian is of every two words of an LSTM language model, at its last layer"
+        )
     if isinstance(asked.method, Interaction | Contribution):
         raise ConfigError(otherwise)
     return read_rules(asked.method, asked.allocation)
@@ -173,7 +178,7 @@ def _values(
     net: Network, sentences: Sequence[Tokens], rules: Rules, asked: Asked
 ) -> Float[np.ndarray, "S N N"]:
     """DI of every two tokens l < r of sentences of one length, NaN elsewhere."""
-    net, count = _shorter(net) if asked.logits else net, len(sentences[0])
+    net, count = shorter(net) if asked.logits else net, len(sentences[0])
     found = []
     for some in sentence_batches(net, len(sentences), count):
         inputs = net.inputs_of(sentences[some])
@@ -198,7 +203,7 @@ def _precise(
     return values
 
 
-def _shorter(net: Network) -> Network:
+def shorter(net: Network) -> Network:
     """The same with logits that are as long but fewer: with W = Q R, || W x || = || R x ||."""
     last = net.head[-1]
     assert isinstance(last, Linear)

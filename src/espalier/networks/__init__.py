@@ -21,6 +21,7 @@ from espalier.networks.blocks import (
     Sublayer,
     Transformer,
 )
+from espalier.networks.folders import is_pretrained, load_pretrained
 from espalier.networks.members import member_body
 from espalier.networks.network import Network
 from espalier.networks.reading import network
@@ -44,6 +45,8 @@ __all__ = [
     "Tokens",
     "Transformer",
     "WordTokenizer",
+    "is_pretrained",
+    "load_pretrained",
     "member_body",
     "network",
     "plain",

@@ -7,6 +7,7 @@ interdependence alone. Treebanks themselves are in `espalier.data`; figures are 
 
 from espalier.syntax.effects import TREE, Effect, effect_of_syntax, frequency_correlations
 from espalier.syntax.layers import layer_scores
+from espalier.syntax.networks import read_treebank
 from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
 from espalier.syntax.probe import Attachment, attachment, baselines
 from espalier.syntax.reading import describe_words
@@ -41,6 +42,7 @@ __all__ = [
     "pair_scores",
     "pairs_of",
     "probe",
+    "read_treebank",
     "summarise",
     "write_pairs",
 ]

@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Int
 
 from espalier.data import Treebank
-from espalier.errors import ModelError
+from espalier.errors import DataError, ModelError
 from espalier.nets.language import AnyModel
 from espalier.nets.lstm import LanguageModel, Vocabulary
+from espalier.networks import Network
 from espalier.syntax.effects import Words
 
 Array = np.ndarray
@@ -25,25 +26,45 @@ def encode_words(model: AnyModel, bank: Treebank) -> Int[Array, " W"]:
 
 
 def describe_words(
-    model: AnyModel, bank: Treebank, counts: Mapping[str, int] | None = None
+    model: AnyModel | Network, bank: Treebank, counts: Mapping[str, int] | None = None
 ) -> Words:
     """Frequency of every word in the text behind the model, and whether the model knows it.
 
     `counts` are the text's own; by default those that were stored with the model. A word outside
     the vocabulary has frequency 0.
     """
-    vocabulary = vocabulary_of(model)
+    names = bank.words.names
+    counts = counts_of(model) if counts is None else counts
     if counts is None:
-        if vocabulary.counts is None:
-            raise ModelError(
-                "this model was saved without the counts of its words; name the text that it was "
-                "trained on"
-            )
-        counts = dict(zip(vocabulary.words, vocabulary.counts, strict=True))
-    known = vocabulary.index.keys() - {vocabulary.unknown_word}
-    frequency = np.array([counts.get(word, 0) * (word in known) for word in bank.words.names])
-    unknown = np.array([word not in known for word in bank.words.names], dtype=np.int8)
+        raise ModelError(
+            "this model was saved without the counts of its words; name the text that it was "
+            "trained on"
+        )
+    if isinstance(model, Network):
+        unknown = np.array([_is_unknown(model, word) for word in names], dtype=np.int8)
+    else:
+        vocabulary = vocabulary_of(model)
+        known = vocabulary.index.keys() - {vocabulary.unknown_word}
+        unknown = np.array([word not in known for word in names], dtype=np.int8)
+    frequency = np.array([counts.get(word, 0) for word in names]) * (1 - unknown)
     return Words(frequency[bank.words.ids], unknown[bank.words.ids])
+
+
+def _is_unknown(net: Network, word: str) -> bool:
+    """Whether some of a word, or all of it, is not in the network's tokens."""
+    try:
+        return bool(net.read([word]).unknown_at)
+    except DataError:  # nothing of it is read
+        return True
+
+
+def counts_of(model: AnyModel | Network) -> dict[str, int] | None:
+    """How often words occur in the text behind the model, if that was stored with it."""
+    if isinstance(model, Network):
+        return None
+    vocabulary = vocabulary_of(model)
+    counts = vocabulary.counts
+    return None if counts is None else dict(zip(vocabulary.words, counts, strict=True))
 
 
 def vocabulary_of(model: AnyModel) -> Vocabulary:

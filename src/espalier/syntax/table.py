@@ -18,13 +18,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from espalier.data import TAGS, Treebank, pair_starts
-from espalier.decomposition import one_thread_each
+from espalier.decomposition import Asked, one_thread_each
 from espalier.errors import FileError
 from espalier.files import atomic_path, marked
+from espalier.nets.language import AnyModel
 from espalier.nets.lstm import LanguageModel
+from espalier.networks import Network
 from espalier.syntax.effects import Words
+from espalier.syntax.networks import read_treebank
 from espalier.syntax.pairs import CLASSES, TreePairs, pairs_of
-from espalier.syntax.reading import describe_words, threads_for, vocabulary_of
+from espalier.syntax.reading import counts_of, describe_words, threads_for
 from espalier.syntax.scores import SPACES, PairReader, PairReading, Scores
 from espalier.syntax.surprisal import Reading, SurprisalReader
 
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 PAIRS_AT_ONCE = 400_000
+# The number of the first sentence, pairs, DI, and surprisal of the words.
+Stretches = Iterator[tuple[int, TreePairs, Scores, Float[Array, " W"]]]
 
 
 @dataclass(frozen=True)
@@ -48,27 +53,32 @@ class Stretch:
 
 
 def write_pairs(
-    model: LanguageModel,
+    model: AnyModel | Network,
     bank: Treebank,
     path: str | os.PathLike[str],
     *,
     counts: Mapping[str, int] | None = None,
+    asked: Asked | None = None,
     report: Callable[[int], None] = lambda pairs: None,
 ) -> int:
     """Write the table and return its number of rows; `report` is told how many there are so far.
 
     `counts` are those of the text behind the model, by default the ones stored with it; where
-    there are none, frequencies are null.
+    there are none, frequencies are null. `asked` names a layer or another method than DI.
     """
     import pyarrow.parquet as parquet
 
     if Path(path).suffix not in (".parquet", ".pq"):
         raise FileError(f"cannot write {path}: pairs are written as Parquet; name a .parquet file")
-    counted = counts is not None or vocabulary_of(model).counts is not None
+    counted = counts is not None or counts_of(model) is not None
+    if isinstance(model, LanguageModel) and asked in (None, Asked()):
+        stretches = _read_on(model, bank)
+    else:
+        stretches = _read_networks(model, bank, asked)
     written = 0
     with atomic_path(path) as temporary, ExitStack() as stack:
         writer = None
-        for first, pairs, scores, surprisal in _read_on(model, bank):
+        for first, pairs, scores, surprisal in stretches:
             words = describe_words(model, pairs.bank, counts if counted else {})
             table = tabulate(Stretch(first, pairs, scores, surprisal, words, counted))
             if writer is None:
@@ -81,9 +91,13 @@ def write_pairs(
     return written
 
 
-def _read_on(
-    model: LanguageModel, bank: Treebank
-) -> Iterator[tuple[int, TreePairs, Scores, Float[Array, " W"]]]:
+def _read_networks(model: AnyModel | Network, bank: Treebank, asked: Asked | None) -> Stretches:
+    """Stretches one after the other, by any network."""
+    for first, part in _stretches(bank, PAIRS_AT_ONCE):
+        yield first, pairs_of(part), *read_treebank(model, part, asked=asked)
+
+
+def _read_on(model: LanguageModel, bank: Treebank) -> Stretches:
     """Stretches as they are done; the next one is read meanwhile, by one pass for both."""
     with one_thread_each(threads_for(model)) as pool:
         pairs, words = PairReader(model, pool), SurprisalReader(model, pool)

@@ -1,7 +1,7 @@
 """Language models of every architecture: LSTMs (`nets.lstm`), GRUs and causal Transformers."""
 
 from espalier.nets.language import stacked
-from espalier.nets.language.building import language_model
+from espalier.nets.language.building import initialise, language_model
 from espalier.nets.language.files import (
     load_language_model,
     member,
@@ -21,6 +21,7 @@ __all__ = [
     "GRUShape",
     "PositionKind",
     "gru_cell",
+    "initialise",
     "language_model",
     "load_language_model",
     "member",
