@@ -21,6 +21,7 @@ from espalier.syntax import read_treebank
 from espalier.training import StepRecipe
 from lstm_models import WORDS
 
+RULES = ["activation=shapley", "attention=relevant-only", "gates=murdoch"]
 SENTENCE = "the cat sat on the mat"
 
 
@@ -50,10 +51,7 @@ def test_decompose_by_layer_space_method_and_rules(model, capsys):
         (["--method", "occlusion"], {"method": "occlusion"}),
         (["--method", "occlusion", "--token", "2"], {"method": Occlusion(2)}),
         (["--method", "gradient-input", "--layer", "0"], {"method": "gradient-input", "layer": 0}),
-        (
-            ["--rules", "activation=shapley", "attention=relevant-only", "gates=murdoch"],
-            {"method": parse_rules(["activation=shapley", "attention=relevant-only", "gates=murdoch"])},
-        ),
+        (["--rules", *RULES], {"method": parse_rules(RULES)}),
     ):  # fmt: skip
         run("decompose", "-m", model, SENTENCE, "--focus", "cat", "0", *words)
         said, wanted = (

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from espalier.commands.networks import How, Member, Model, places, read_input
+from espalier.commands.methods import How
+from espalier.commands.networks import Member, Model, places, read_input
 from espalier.commands.output import Force, OutFile, save
 from espalier.commands.show import console
 

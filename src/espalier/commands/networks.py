@@ -1,14 +1,13 @@
-"""What `decompose`, `interdependence`, `pairs` and `probe` ask alike: which network, and how."""
+"""Which network and which words `decompose` and `interdependence` are asked about."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from espalier.errors import ConfigError, DataError, ModelError
+from espalier.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from espalier.networks import Network
@@ -22,49 +21,6 @@ Model = Annotated[
     ),
 ]
 Member = Annotated[str | None, Parameter(help="Which model of an ensemble's checkpoint.")]
-AllocationName = Literal["papers", "murdoch", "as-printed", "generalised"]
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class How:
-    """Where in a network to look, and by which method."""
-
-    layer: int = -1
-    "The layer: 0 is what enters the network, -1 the last."
-    method: str | None = None
-    """Rules or another method: cd-t, decompx, occlusion, gradient-input, integrated-gradients,
-    attention-rollout, alti; of pairs occlusion, interaction-index, conditional-pmi,
-    perturbed-masking, shapley, input-hessian."""
-    rules: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None
-    "Rules in place of cd-t's, as activation=shapley attention=linearised bias=bias-apart."
-    allocation: AllocationName = "papers"
-    "Which products of parts count as relevant, in gates."
-    token: str | None = None
-    "A token, as a word or a number, that stands for a word taken away; by default zeros do."
-
-    def asked(self, model: Any) -> dict[str, Any]:
-        """The same as arguments of `es.decompose` and `es.interdependence`."""
-        from espalier.decomposition import parse_rules, read_method
-
-        if self.rules and (self.method or self.allocation != "papers"):
-            raise ConfigError("--rules are a method and name an allocation: gates=...; give one")
-        token = None if self.token is None else token_of(model, self.token)
-        method = parse_rules(self.rules) if self.rules else read_method(self.method, token=token)
-        return {"layer": self.layer, "method": method, "allocation": self.allocation}
-
-
-def token_of(model: Any, text: str) -> int:
-    """The number of one token; a word must be one."""
-    from espalier.networks import network
-
-    if text.isdecimal():
-        return int(text)
-    read = network(model).read(text)
-    whole = [n for n, (a, b) in zip(read.ids, read.spans or (), strict=False) if (a, b) != (0, 0)]
-    if len(whole) != 1:
-        raise DataError(f"--token {text} is {len(whole)} tokens of the model; one is needed")
-    return whole[0]
 
 
 def read_input(model: Any, given: tuple[str, ...], depth: int | None) -> tuple[Any, Any]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from espalier.commands.networks import How, Member, Model
+from espalier.commands.methods import How
+from espalier.commands.networks import Member, Model
 from espalier.commands.output import Force, OutParquet, refuse_foreign
 from espalier.commands.progress import counting
 from espalier.commands.show import console, show_table
