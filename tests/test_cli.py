@@ -29,7 +29,7 @@ def espalier(*arguments: str, cwd=".") -> subprocess.CompletedProcess[str]:
 
 def in_own_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "espalier", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_help_names_every_command() -> None:

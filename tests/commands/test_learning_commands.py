@@ -172,7 +172,7 @@ def test_ctrl_c_from_the_shell(tmp_path):
         time.sleep(0.1)  # once a row is measured, the run hears of Ctrl-C
     assert run.poll() is None, run.communicate()
     os.kill(run.pid, signal.SIGINT)
-    told = run.communicate(timeout=60)[1]
+    told = run.communicate(timeout=600)[1]
     assert run.returncode == 130
     assert "the same command goes on from there" in told
     assert RunFolder(out).manifest()["status"] == "interrupted"

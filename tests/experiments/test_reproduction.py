@@ -1,5 +1,6 @@
 import json
 import signal
+import threading
 import time
 from dataclasses import replace
 
@@ -165,13 +166,35 @@ def test_some_of_several_models_are_chosen_by_words_of_their_names(cache, tmp_pa
         reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path / "c", runs=cache, only=["2"])
 
 
-def test_when_its_seconds_are_over_it_stops_and_goes_on_later(tmp_path):
+class Alarm(threading.Timer):
+    """A timer that goes off when it is told to."""
+
+    def __init__(self, seconds, function, words):
+        super().__init__(1e6, function, words)
+        Alarm.ring = staticmethod(lambda: function(*words))
+
+
+@pytest.mark.parametrize("moment", ["before it trains", "as it trains"])
+def test_when_its_seconds_are_over_it_stops_and_goes_on_later(tmp_path, monkeypatch, moment):
+    monkeypatch.setattr(threading, "Timer", Alarm)
     given = {"scale": "smoke", "only": ["1 layers", "own"], "runs": tmp_path / "runs"}
     given |= {"out": tmp_path / "out", "device": "cpu"}
-    with pytest.raises(KeyboardInterrupt):
-        reproduce("alta-table-3", seconds=0.02, **given)
-    assert RunFolder(tmp_path / "out").manifest()["status"] in ("interrupted", "failed")
-    assert set(reproduce("alta-table-3", seconds=500, **given).rows["layers"]) == {1}
+    with monkeypatch.context() as patch:
+        if moment == "before it trains":
+            patch.setattr(RunCache, "rows", lambda *asked: Alarm.ring())
+        with pytest.raises(Interrupted, match=r"saved in .*: the same command goes on from there"):
+            reproduce("alta-table-3", seconds=1, progress=lambda moment: Alarm.ring(), **given)
+    assert RunFolder(tmp_path / "out").manifest()["status"] == "interrupted"
+    assert set(reproduce("alta-table-3", seconds=1, **given).rows["layers"]) == {1}
+
+
+def test_time_that_is_up_at_the_end_of_a_block_is_not_heard_after_it(monkeypatch):
+    monkeypatch.setattr(threading, "Timer", Alarm)
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(Alarm, "cancel", lambda timer: (timer.finished.set(), Alarm.ring()))
+    with pytest.raises(KeyboardInterrupt), deadline(1):
+        pass
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_time_is_up_also_where_ctrl_c_is_ignored():

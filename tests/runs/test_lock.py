@@ -16,11 +16,11 @@ from espalier.runs import LOCK, FolderHeldError, RunFolder, locked
 from espalier.runs import lock as lock_module
 
 HOLD = """
-    import sys, time
+    import sys
     from espalier.runs import locked
     with locked(sys.argv[1]):
         print("held", flush=True)
-        time.sleep(60)
+        sys.stdin.read()
 """
 APPEND = """
     import sys, time
@@ -43,14 +43,14 @@ def process(code, *words, **more):
 
 
 def test_another_process_is_refused_with_who_holds_it_and_a_dead_one_is_taken_over(tmp_path):
-    holder = process(HOLD, str(tmp_path), stdout=subprocess.PIPE, text=True)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    holder = process(HOLD, str(tmp_path), text=True, **pipes)
     assert holder.stdout.readline() == "held\n"
     words = rf"is being worked on by process {holder.pid} on .+ since 20.*; wait for it to end"
     with pytest.raises(FolderHeldError, match=words), locked(tmp_path):
         pass
     holder.send_signal(signal.SIGKILL)
-    holder.wait()
-    holder.stdout.close()
+    holder.communicate()
     gone = rf"left by process {holder.pid} .*, which is gone"
     with pytest.warns(UserWarning, match=gone), locked(tmp_path):
         assert json.loads((tmp_path / LOCK).read_text())["process"] == os.getpid()

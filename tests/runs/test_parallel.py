@@ -5,13 +5,13 @@ import time
 import pytest
 import torch
 
-from espalier.runs import interruptible, on_device
+from espalier.runs import in_processes, interruptible, on_device
 
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")  # nothing is computed there
 
 
 def test_work_is_done_at_the_same_time_where_there_is_an_accelerator():
-    met = threading.Barrier(3, timeout=20)
+    met = threading.Barrier(3, timeout=300)
 
     def work(number):
         met.wait()
@@ -36,7 +36,7 @@ def test_elsewhere_it_is_done_one_by_one(device, at_once):
 
 def wait_to_be_stopped():
     with interruptible() as interrupted:
-        if not interrupted.wait(20):
+        if not interrupted.wait(300):
             raise TimeoutError
     raise KeyboardInterrupt("saved")
 
@@ -45,22 +45,31 @@ def test_when_one_fails_the_others_are_told_and_its_error_is_raised():
     done = []
 
     def work(number):
-        if number == 0:
-            wait_to_be_stopped()
         if number == 1:
             raise ValueError("this one")
-        time.sleep(0.05)
+        wait_to_be_stopped()
         done.append(number)
 
     with pytest.raises(ValueError, match="this one"):
-        on_device(work, [0, 1, *range(2, 200)], device=CUDA, at_once=2)
-    assert len(done) < 198
+        on_device(work, range(200), device=CUDA, at_once=2)
+    assert not done
+
+
+def hears_ctrl_c(number):
+    return signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_ctrl_c_is_not_heard_by_processes_which_this_one_ends():
+    assert list(in_processes(hears_ctrl_c, [(0,), (1,), (2,)], workers=2)) == [False] * 3
+    assert hears_ctrl_c(0)
 
 
 def test_ctrl_c_is_heard_by_all():
+    at_work = threading.Barrier(3, timeout=300)
+
     def work(number):
+        at_work.wait()
         if number == 0:
-            time.sleep(0.2)
             signal.raise_signal(signal.SIGINT)
         wait_to_be_stopped()
 

@@ -1,5 +1,7 @@
 """Sweeps that are stopped, killed, grown or asked for twice: nothing is trained again or lost."""
 
+import contextlib
+import json
 import os
 import signal
 import threading
@@ -8,7 +10,7 @@ import time
 import pytest
 
 from espalier.errors import ConfigError, EspalierError, FileError
-from espalier.runs import FolderHeldError, RunFolder, locked
+from espalier.runs import LOCK, RESUME, FolderHeldError, RunFolder, locked
 from espalier.training import read_sweep, run_sweep
 from espalier.training.sweep import ensembles, pending
 from training.test_sweep import assert_same_folder
@@ -167,27 +169,24 @@ def test_a_damaged_ensemble_is_not_thrown_away(tmp_path):
 
 
 def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
-    sweep = plan(tmp_path, "apart", epochs=8, workers=1)
-    victim = sweep.out / sweep.cells[1].name
-    killed, lines = [], []
+    sweep = plan(tmp_path, "apart", workers=1)
+    victim, lines = RunFolder.create(sweep.out / sweep.cells[1].name).path, []
+    os.mkfifo(victim / RESUME)  # who reads it waits until it is killed
 
     def kill():
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and not killed:
-            try:
-                holder = RunFolder(victim).path.joinpath(".lock").read_text()
-                process = int(holder.split("process")[1].strip('": ').split(",")[0])
-                os.kill(process, signal.SIGKILL)
-                killed.append(process)
-            except (OSError, IndexError, ValueError):
-                time.sleep(0.005)
+        while True:
+            with contextlib.suppress(FileNotFoundError, ValueError):  # not there yet, or not whole
+                os.kill(json.loads((victim / LOCK).read_text())["process"], signal.SIGKILL)
+                return
+            time.sleep(0.005)
 
-    killer = threading.Thread(target=kill)
+    killer = threading.Thread(target=kill, daemon=True)
     killer.start()
     with pytest.raises(EspalierError, match=r"1 of 3 cells .*length=2-seed=1: its process was k"):
         run_sweep(sweep, device="cpu", progress=lambda m: lines.append(m.cell))
     killer.join()
+    (victim / RESUME).unlink()
     assert [cell.name for cell in pending(sweep)] == ["length=2-seed=1"]
     assert any(line.startswith("length=2-seed=2, ") for line in lines)
-    run_sweep(plan(tmp_path, "apart", epochs=8, workers=1), device="cpu")
+    run_sweep(plan(tmp_path, "apart", workers=1), device="cpu")
     assert not pending(sweep)

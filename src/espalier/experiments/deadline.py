@@ -24,7 +24,10 @@ def deadline(seconds: float | None) -> Iterator[None]:
     timer.daemon = True
     timer.start()
     try:
-        yield
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()  # what it sent at the last moment is heard here, not after the block
     finally:
-        timer.cancel()
         signal.signal(signal.SIGINT, before)

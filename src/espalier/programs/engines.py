@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import resource
-import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -85,9 +83,6 @@ class _Machine:
     max_layers: int | None
 
     def __call__(self, job: Tokens) -> Answered:
-        if multiprocessing.parent_process() is not None:
-            # Ctrl-C reaches every process of a terminal; the first one ends the others.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
         match self.engine:
             case Interpreter():
                 from espalier.interpreter import interpret_many

@@ -235,15 +235,15 @@ def interruptible() -> Iterator[threading.Event]:
     if _heard is not None or threading.current_thread() is not threading.main_thread():
         yield _heard or threading.Event()
         return
-    _heard = interrupted = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
+    interrupted, before = threading.Event(), signal.getsignal(signal.SIGINT)
 
     def note(signum: int, frame: object) -> None:
         interrupted.set()
         signal.signal(signal.SIGINT, before)
 
-    signal.signal(signal.SIGINT, note)
     try:
+        signal.signal(signal.SIGINT, note)
+        _heard = interrupted
         yield interrupted
     finally:
         _heard = None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.errors import ConfigError, FileError
 from espalier.runs.folder import RunFolder
 from espalier.runs.lock import locked
+from espalier.runs.loop import Interrupted
 from espalier.version import __version__
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def describe_run(
 def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A block that does the work of a run; the manifest says how it ended and how long it took.
 
-    No other process works on the folder meanwhile.
+    No other process works on the folder meanwhile. Ctrl-C, whenever it comes, says where it is.
 
     >>> import tempfile, torch
     >>> about = describe_run("example", {}, data={}, device=torch.device("cpu"))
@@ -69,15 +70,22 @@ def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, 
         manifest = open_run(folder, manifest)
         began, status = time.monotonic(), "failed"
         try:
-            yield manifest
-            status = "finished"
-        except KeyboardInterrupt:
-            status = "interrupted"
+            try:
+                yield manifest
+                status = "finished"
+            except KeyboardInterrupt:
+                status = "interrupted"
+                raise
+            finally:
+                close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
+                if status != "failed":
+                    folder.tidy()
+        except Interrupted:
             raise
-        finally:
-            close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
-            if status != "failed":
-                folder.tidy()
+        except KeyboardInterrupt as stopped:  # before the training loop, after it, or as it closed
+            raise Interrupted(
+                f"interrupted; saved in {folder.path}: the same command goes on from there"
+            ) from stopped
 
 
 def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,12 @@ that one resumes it.
 from __future__ import annotations
 
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from espalier.errors import ConfigError, EspalierError
@@ -22,6 +24,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+ANSWER_SECONDS = 30  # in which a scheduler, on a busy machine too, should answer
 AT_ONCE = 4  # small models do not fill a large device, and four of them nearly do
 
 
@@ -120,7 +123,8 @@ def in_processes(
         job = next(waiting, None)
         if job is not None:
             pool = pool or ProcessPoolExecutor(1, env=ONE_THREAD)
-            running[pool.submit(function, *job)] = pool, job
+            with _without_ctrl_c():
+                running[pool.submit(function, *job)] = pool, job
         elif pool is not None:
             pool.shutdown(wait=False)
 
@@ -144,6 +148,23 @@ def in_processes(
         raise LostWorkersError(lost)
 
 
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """A block whose new processes never hear of Ctrl-C, which reaches all those of a terminal.
+
+    It waits for the end of the block: this process hears of it, and ends the others.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # as it starts, it lets signals through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _ending(failure: BaseException) -> str:
     """How a process ended, in words."""
     found = re.search(r"exit codes of the workers are \{(.*)\}", str(failure))
@@ -164,7 +185,7 @@ def on_cluster(
     except ImportError as error:
         raise ConfigError("a cluster needs dask: pip install 'espalier[cluster]'") from error
     try:
-        client: Any = Client(address, timeout="5s")
+        client: Any = Client(address, timeout=ANSWER_SECONDS)
     except OSError as error:
         raise ConfigError(f"no dask scheduler answers at {address}: {error}") from error
     lost = []

@@ -23,6 +23,8 @@ def watched(out: Path, cells: Sequence[Cell], progress: Progress | None) -> Iter
         yield
         return
     ended, watch = threading.Event(), [_Cell(RunFolder(out / one.name), one) for one in cells]
+    for one in watch:
+        one.moment("")  # what is there now is not news, and what comes before the first look is
 
     def look() -> None:
         last = False
