@@ -3,6 +3,7 @@
     python -m benchmarks networks
     python -m benchmarks.networks [--words 20] [--width 400] [--layers 6] [--device cpu]
     python -m benchmarks.networks --treebank-lengths [--device cuda] [--seconds 40]
+    python -m benchmarks.networks --table  (every network with every call, into docs/networks.md)
 
 Weights and words are random. The definition is one pass for every focus set; networks that read
 from left to right share the positions before the later word. Ratios within one run are what counts.
@@ -22,6 +23,7 @@ import torch
 from torch import nn
 
 import espalier as es
+from benchmarks import network_cells
 from benchmarks.harness import best_of, report
 from benchmarks.lengths import random_sentences, treebank_lengths
 from espalier.decomposition import Rules
@@ -154,9 +156,12 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--treebank-lengths", action="store_true")
+    parser.add_argument("--table", action="store_true")
     parser.add_argument("--seconds", type=float, default=40.0)
     args = parser.parse_args()
-    if args.treebank_lengths:
+    if args.table:
+        network_cells.fill_page()
+    elif args.treebank_lengths:
         report(f"networks-treebank-{args.device}", treebank(args))
     else:
         report("networks", measure(args))

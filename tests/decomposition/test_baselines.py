@@ -59,7 +59,6 @@ def test_the_hessian_by_finite_differences(lm, tokens):
 
 
 def test_the_shapley_interaction_index_by_its_definition():
-    pytest.importorskip("shapiq", reason="the baselines extra is not installed")
     lm, tokens = random_model(), [1, 2, 3, 4]
     found = interaction_baseline(lm, tokens, method=ShapleyInteraction())
     for r in range(1, 4):
@@ -99,7 +98,6 @@ METHODS = [Occlusion(), InputHessian(), ShapleyInteraction()]
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 def test_what_is_held_at_once_changes_nothing(method, monkeypatch):
-    pytest.importorskip("shapiq", reason="the baselines extra is not installed")
     lm, tokens = random_model(layers=2), [1, 2, 3, 4, 5]
     wanted = interaction_baseline(lm, tokens, method=method)
     monkeypatch.setattr(sys.modules["espalier.decomposition.decompose"], "AT_ONCE", 1000)
@@ -135,4 +133,4 @@ def test_refusals_name_the_culprit(monkeypatch):
         interaction_baseline(random_model(), [1, 2], method="occlusion")
     monkeypatch.setitem(sys.modules, "shapiq", None)
     with pytest.raises(ConfigError, match=r"espalier\[baselines\]"):
-        interaction_baseline(random_model(), [1, 2], method=ShapleyInteraction())
+        interaction_baseline(random_model(), [1] * 6, method=ShapleyInteraction(budget=16))

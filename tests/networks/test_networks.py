@@ -43,25 +43,6 @@ def net(kind):
     return network_of(kind)
 
 
-def test_the_table_of_networks_and_calls(kind, net):
-    """Every cell: parts at each layer and at the logits, pairs, two sets, and other methods."""
-    tokens = tokens_for(kind)
-    for layer in range(net.layers + 1):
-        assert es.decompose(net, tokens, focus=[1, 3], layer=layer).error < 1e-5
-    parts = es.decompose(net, tokens, focus=[1], space="logits")
-    assert parts.relevant.shape == (5, net.outputs)
-    assert parts.error < 1e-5
-    for space in ("hidden", "logits"):
-        pairs = es.interdependence(net, tokens, space=space)
-        one = es.interdependence(net, tokens, a=[1], b=[3], space=space)
-        if not np.isnan(one):
-            assert pairs.values[1, 3] == pytest.approx(float(one), rel=2e-2, abs=1e-6)
-        assert np.isnan(pairs.values[np.tril_indices(5)]).all()
-    assert pairs.error < 1e-2
-    assert str(pairs)
-    assert str(parts)
-
-
 @pytest.mark.parametrize("method", METHODS, ids=lambda one: type(one).__name__)
 def test_other_attributions_are_parts_too(kind, net, method):
     if isinstance(method, AttentionRollout | ALTI) and not hasattr(net.body, "final"):

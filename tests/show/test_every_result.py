@@ -84,6 +84,9 @@ RESULTS = {
     "NetworkPairs": lambda: es.interdependence(
         es.network(module("gru"), tokenizer=WORDS), "the dog ran"
     ),
+    "WordSets": lambda: es.interdependence(
+        random_model(), "the <b> sat on", method=decomposition.ShapleyInteraction(order=3)
+    ),
     "Dependence": lambda: es.interdependence(random_model(), "the cat sat", a=[0], b=[1]),
     "PairBlock": lambda: next(interdependence_corpus(random_model(), ["the cat sat", "the mat"])),
     "TrainedRun": trained,
@@ -99,7 +102,8 @@ def result(name: str) -> Result:
 def test_no_kind_of_result_is_missing():
     """Every subclass of Result in the faces of the rooms below is in the table above."""
     rooms = (data, decomposition, interpreter, language, learnability, programs, training, zoo)
-    kinds = {kind for room in rooms for kind in vars(room).values() if inspect.isclass(kind)}
+    values = [getattr(room, name) for room in rooms for name in room.__all__]
+    kinds = {kind for kind in values if inspect.isclass(kind)}
     known = {kind.__name__ for kind in kinds if issubclass(kind, Result)}
     assert known == set(RESULTS)
     assert {name: type(result(name)).__name__ for name in RESULTS} == {n: n for n in RESULTS}

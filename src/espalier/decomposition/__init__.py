@@ -27,7 +27,6 @@ from espalier.decomposition.baselines import (
     InputHessian,
     Method,
     Occlusion,
-    ShapleyInteraction,
     interaction_baseline,
 )
 from espalier.decomposition.calls import decompose, interdependence
@@ -61,6 +60,7 @@ from espalier.decomposition.rules import (
     Slope,
     ZeroOpposites,
 )
+from espalier.decomposition.shapley import ShapleyInteraction, WordSets
 
 __all__ = [
     "ALTI",
@@ -105,6 +105,7 @@ __all__ = [
     "SharedBias",
     "Slope",
     "Space",
+    "WordSets",
     "Words",
     "ZeroOpposites",
     "check_model",

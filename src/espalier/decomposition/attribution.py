@@ -17,10 +17,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.func import jvp
 
-from espalier.decomposition.baselines import Occlusion, ShapleyInteraction, shapley_index
+from espalier.decomposition.baselines import Occlusion
 from espalier.decomposition.dependence import ratio
 from espalier.decomposition.network_parts import batches
 from espalier.decomposition.rollout import mean_patterns, nearness, roll_out
+from espalier.decomposition.shapley import Index, ShapleyInteraction, shapley_index
 from espalier.errors import ConfigError, ModelError
 from espalier.networks import Network, Tokens, plain
 
@@ -241,21 +242,32 @@ def _information(reader: Reader, tokens: Tokens, places: Places, token: int | No
 
 
 def _shapley(reader: Reader, tokens: Tokens, places: Places, method: ShapleyInteraction) -> Tensor:
-    """The index among all words, of the state's component along the whole one, at each r."""
-    found = torch.full(places[0].shape, torch.nan, dtype=torch.float64)
-    every, device = torch.ones(1, len(tokens), dtype=torch.bool), reader.inputs.device
-    for r in range(1, len(tokens)):
-        whole = reader.kept(every.to(device))[0, r]
+    """Of l and r at each r, without its sign."""
+    found = shapley_sets(reader, len(tokens), method)
+    pairs = zip(places[0].tolist(), places[1].tolist(), strict=True)
+    return torch.tensor([abs(found[pair]) for pair in pairs], dtype=torch.float64)
+
+
+def shapley_sets(reader: Reader, count: int, method: ShapleyInteraction) -> Index:
+    """The index of every set of words at its last: of the state's component along the whole one.
+
+    Words that are not seen there do not play.
+    """
+    device, sets = reader.inputs.device, {}
+    for r in range(1, count):
+        players = r + 1 if reader.net.causal else count
+        whole = reader.kept(torch.ones(1, count, dtype=torch.bool, device=device))[0, r]
         direction = whole / whole.norm().clamp_min(torch.finfo(whole.dtype).tiny)
 
         def worth(coalitions: np.ndarray, r: int = r, along: Tensor = direction) -> np.ndarray:
-            kept = torch.from_numpy(np.asarray(coalitions, dtype=bool)).to(device)
-            return (reader.kept(kept)[:, r] @ along).double().cpu().numpy()
+            kept = np.zeros((len(coalitions), count), dtype=bool)
+            kept[:, : coalitions.shape[1]] = coalitions
+            states = reader.kept(torch.from_numpy(kept).to(device))
+            return (states[:, r] @ along).double().cpu().numpy()
 
-        index = shapley_index(worth, len(tokens), method)
-        ends = np.stack([np.ones(len(tokens), bool), np.zeros(len(tokens), bool)])
+        ends = np.stack([np.ones(players, bool), np.zeros(players, bool)])
         span = abs(float(np.subtract(*worth(ends))))
-        for place in torch.nonzero(places[1] == r).flatten().tolist():
-            left = int(places[0][place])
-            found[place] = abs(index[(left, r)]) / span if span else torch.nan
-    return found
+        for some, value in shapley_index(worth, players, method).items():
+            if len(some) > 1 and some[-1] == r:
+                sets[some] = value / span if span else float("nan")
+    return sets

@@ -7,9 +7,8 @@ taken away by setting its embedding to zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +21,7 @@ from espalier.decomposition.inputs import Words, check_model, read_sentence
 from espalier.decomposition.pairs import PairMatrix
 from espalier.decomposition.parts import Space
 from espalier.decomposition.second_order import second_order
+from espalier.decomposition.shapley import ShapleyInteraction, shapley_index
 from espalier.errors import ConfigError
 from espalier.nets.lstm import LanguageModel
 
@@ -46,24 +46,6 @@ class InputHessian:
     || d²h / da db || / || dh/da + dh/db + d²h / da db || with words l and r scaled by 1+a and 1+b:
     Occlusion's Taylor series, where the sentence is. Four runs a pair.
     """
-
-
-@dataclass(frozen=True)
-class ShapleyInteraction:
-    """The Shapley interaction index of l and r among all words up to r (through shapiq).
-
-    It is an index of numbers, not of vectors, so what is played for is the state's (or the
-    logits') component along the state of the whole sentence; the index is divided by the
-    difference between all words and none. Up to `budget` runs for each r: exact where
-    2 ** (r + 1) runs are enough, else shapiq's estimate, drawn by `seed`.
-    """
-
-    budget: int = 4096
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.budget < 16:
-            raise ConfigError(f"budget is {self.budget}; at least 16 runs a word are needed")
 
 
 Method = Occlusion | InputHessian | ShapleyInteraction
@@ -191,17 +173,3 @@ class _Game:
         read = read_masked(self._model, self._inputs, kept)
         last = torch.cat([found[:, -1] for _, found in read])
         return in_space(last, self._model, self._space)
-
-
-def shapley_index(game: Callable[..., Any], players: int, method: ShapleyInteraction) -> Any:
-    """Pairwise indices that are looked up by pairs of players."""
-    try:
-        import shapiq
-    except ImportError as error:
-        raise ConfigError(
-            "the Shapley interaction index needs shapiq: pip install 'espalier[baselines]'"
-        ) from error
-    if 2**players <= method.budget:
-        return shapiq.ExactComputer(game, n_players=players)("SII", 2)
-    estimator = shapiq.SHAPIQ(n=players, max_order=2, index="SII", random_state=method.seed)
-    return estimator.approximate(method.budget, game)

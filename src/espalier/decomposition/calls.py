@@ -239,7 +239,7 @@ def _of_one(model: Model, tokens: Any, sets: tuple[Any, Any, Any], asked: Asked)
             return depend(model, tokens, a=a, b=b, at=at, space=space, allocation=allocation)
         if own is None:
             return _pairs(model, tokens, space=asked.space, allocation=asked.allocation)
-        if isinstance(own, LSTMMethod) and a is None:
+        if isinstance(own, LSTMMethod) and a is None and getattr(own, "order", 2) == 2:
             return interaction_baseline(model, tokens, method=own, space=asked.space)
     net = network(model)
     read = net.read(tokens)

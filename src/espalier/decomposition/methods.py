@@ -19,7 +19,7 @@ from espalier.decomposition.attribution import (
     InteractionIndex,
     PerturbedMasking,
 )
-from espalier.decomposition.baselines import InputHessian, Occlusion, ShapleyInteraction
+from espalier.decomposition.baselines import InputHessian, Occlusion
 from espalier.decomposition.rules import (
     ActivationRule,
     AttentionRule,
@@ -28,6 +28,7 @@ from espalier.decomposition.rules import (
     Rules,
     RulesName,
 )
+from espalier.decomposition.shapley import ShapleyInteraction
 from espalier.errors import ConfigError, nearest
 
 MethodName = Literal[

@@ -23,6 +23,7 @@ from espalier.decomposition.attribution import (
     Reader,
     contributions,
     interactions,
+    shapley_sets,
 )
 from espalier.decomposition.baselines import InputHessian
 from espalier.decomposition.dependence import Dependence, check_space, ratio
@@ -31,6 +32,7 @@ from espalier.decomposition.network_parts import divide, pair_parts, sentence_ba
 from espalier.decomposition.pairs import PairMatrix
 from espalier.decomposition.parts import Parts, Space
 from espalier.decomposition.rules import Rules, RulesName, read_rules
+from espalier.decomposition.shapley import ShapleyInteraction, WordSets
 from espalier.errors import ConfigError, DataError
 from espalier.networks import Linear, Network, Tokens, Transformer, read_focus
 
@@ -234,8 +236,14 @@ def pairs_on(net: Network, sentences: Sequence[Tokens], *, asked: Asked) -> list
     return [found[number] for number in range(len(sentences))]
 
 
-def _measured(net: Network, tokens: Tokens, method: Interaction, asked: Asked) -> PairMatrix:
+def _measured(net: Network, tokens: Tokens, method: Interaction, asked: Asked) -> Any:
     reader = Reader(net, tokens, layer=asked.layer, logits=asked.logits)
+    if isinstance(method, ShapleyInteraction) and method.order > 2:
+        with torch.no_grad():
+            sets = shapley_sets(reader, len(tokens), method)
+        return WordSets(
+            tokens.words, tokens.unknown_at, sets, method.order, asked.space, reader.runs
+        )
     name, values = interactions(reader, tokens, method)
     return PairMatrix(
         tokens.words, tokens.ids, values, asked.space, tokens.unknown_at, name, reader.runs

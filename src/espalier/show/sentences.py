@@ -11,7 +11,7 @@ from espalier.show.text import count, shorten
 
 if TYPE_CHECKING:
     from espalier.data import Treebank
-    from espalier.decomposition import Dependence, PairBlock
+    from espalier.decomposition import Dependence, PairBlock, WordSets
 
 SHOWN, LONGEST_SENTENCE = 3, 90
 
@@ -34,6 +34,16 @@ def dependence_text(found: Dependence) -> str:
     after = f"after {found.words[found.at]!r} ({found.at}), {found.space}"
     note = f", {unknown_words(found)}" if found.unknown else ""
     return f"DI({a!r}, {b!r}) = {float(found):.4f}   {after}{note}"
+
+
+def sets_text(found: WordSets) -> str:
+    """How many sets, and those that interact most."""
+    table = found.to_frame()
+    most = table.loc[table["index"].abs().sort_values(ascending=False).index[:SHOWN]]
+    note = f", {unknown_words(found)}" if found.unknown else ""
+    head = f"{count(len(table), 'set')} of 2 to {found.order} words, {found.space}{note}"
+    lines = [f"  {row['index']:+.4f}  {row['words']}" for row in most.to_dict("records")]
+    return "\n".join([head, *lines])
 
 
 def block_text(block: PairBlock) -> str:

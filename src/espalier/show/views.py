@@ -42,16 +42,17 @@ def _interpreter() -> None:
 
 
 def _decomposition() -> None:
-    from espalier.decomposition import Dependence, PairBlock, PairMatrix, Parts
+    from espalier.decomposition import Dependence, PairBlock, PairMatrix, Parts, WordSets
     from espalier.show import pairs_page as html
     from espalier.show.pairs_text import pairs_text, parts_text
-    from espalier.show.sentences import block_text, dependence_text
+    from espalier.show.sentences import block_text, dependence_text, sets_text
 
     matrix, lines = _drawn_by("draw_pairs"), _drawn_by("draw_parts")
     register(PairMatrix, View(pairs_text, html.pairs_fragment, html.pairs_page, matrix))
     register(Parts, View(parts_text, html.parts_fragment, html.parts_page, lines))
     register(Dependence, _with_table(dependence_text, _drawn_by("draw_dependence")))
     register(PairBlock, _with_table(block_text, _drawn_by("draw_block")))
+    register(WordSets, _with_table(sets_text, _drawn_by("draw_sets")))
 
 
 def _language() -> None:

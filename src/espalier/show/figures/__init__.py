@@ -18,6 +18,7 @@ from espalier.show.figures.summaries import (
     draw_evaluation,
     draw_optimum,
     draw_runs,
+    draw_sets,
     draw_treebank,
 )
 from espalier.show.figures.traces import draw_trace
@@ -41,6 +42,7 @@ __all__ = [
     "draw_parts",
     "draw_probe",
     "draw_runs",
+    "draw_sets",
     "draw_strata",
     "draw_trace",
     "draw_training",

@@ -14,7 +14,7 @@ from espalier.show.figures.canvas import BLUE, GREY, INK, RED, panel_on, whole
 
 if TYPE_CHECKING:
     from espalier.data import Treebank
-    from espalier.decomposition import Dependence, PairBlock
+    from espalier.decomposition import Dependence, PairBlock, WordSets
     from espalier.language import Runs
     from espalier.learnability import LocalOptimum
     from espalier.programs import Evaluation
@@ -68,6 +68,16 @@ def draw_dependence(found: Dependence, *, ax: Axes | None = None) -> Figure:
     panel = _panel(ax, "", "norm in the hidden state")
     panel.bar([*sizes], norms, color=[INK, INK, BLUE], width=0.6)
     panel.set_title(f"DI = {float(found):.3f} ({found.space})", fontsize=10, loc="left")
+    return whole(panel)
+
+
+def draw_sets(found: WordSets, *, ax: Axes | None = None) -> Figure:
+    """The sets that interact most, with their sign."""
+    table = found.to_frame()
+    most = table.loc[table["index"].abs().sort_values(ascending=False).index[:12]][::-1]
+    panel = _panel(ax, "Shapley interaction index, relative", "")
+    panel.barh(most["places"] + "  " + most["words"], most["index"], color=BLUE)
+    panel.axvline(0, color=GREY, lw=0.8)
     return whole(panel)
 
 
