@@ -10,7 +10,7 @@ from rich.text import Text
 from espalier.show.text import count, shorten
 
 if TYPE_CHECKING:
-    from espalier.decomposition import Dependence, PairMatrix, Parts
+    from espalier.decomposition import Dependence, PairMatrix, Parts, WordSets
 
 LONGEST_WORD = 14
 MOST_WORDS = 40  # a longer sentence shows its first ones
@@ -28,7 +28,7 @@ def headline(pairs: PairMatrix) -> str:
     return f"{pairs.method} of every two words ({', '.join(notes)})"
 
 
-def unknown_words(found: PairMatrix | Parts | Dependence) -> str:
+def unknown_words(found: PairMatrix | Parts | Dependence | WordSets) -> str:
     """How many words the model did not know, and which."""
     return f"{count(found.unknown, 'unknown word')}: {shorten(', '.join(found.unknown_words), 60)}"
 
