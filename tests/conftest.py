@@ -6,9 +6,10 @@ import jaxtyping
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from repeatable import name_every_source, seed_everything
+from repeatable import name_every_source, seed_everything, take_one_core
 from shape_checks import modules_with_shapes
 
+take_one_core()  # before numpy and torch are imported
 name_every_source()
 jaxtyping.install_import_hook(modules_with_shapes(), "shape_checks.check_shapes")
 

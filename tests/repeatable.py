@@ -6,12 +6,11 @@ would depend on which tests a worker had run before it. Here it reads all source
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from pathlib import Path
 from types import ModuleType
-
-import numpy as np
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = {"src": ROOT / "src", "benchmarks": ROOT, "docs": ROOT, "examples": ROOT}
@@ -31,9 +30,19 @@ def name_every_source() -> None:
             sys.modules[f"source of {name}"] = module
 
 
+def take_one_core() -> None:
+    """Afterwards a worker of several computes on one thread, as do the processes it starts.
+
+    Workers fill the cores: their threads would wait for each other, for most of the time of a test.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
 def seed_everything() -> None:
     """Afterwards the global generators stand where they stand before any other test."""
     random.seed(0)
-    np.random.seed(0)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(0)
     if torch := sys.modules.get("torch"):
         torch.manual_seed(0)

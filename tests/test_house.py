@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,19 +23,18 @@ FILES = {module_of(file): file for file in sorted(SOURCE.rglob("*.py"))}
 PACKAGES = {name for name, file in FILES.items() if file.name == "__init__.py"}
 
 
+@cache
 def exported(package: str) -> set[str]:
-    """What a package's `__all__` names."""
-    for node in ast.parse(FILES[package].read_text()).body:
+    """What a package's `__all__` names, if it is one of ours."""
+    for node in ast.parse(FILES[package].read_text()).body if package in PACKAGES else ():
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             with suppress(ValueError):
                 return set(ast.literal_eval(node.value))
     return set()
 
 
-FACES = {name: exported(name) for name in PACKAGES}
-
-
-def imports(name: str, *, types: bool = True) -> set[str]:
+@cache
+def imports(name: str, *, types: bool = True) -> frozenset[str]:
     """Every module of the package that a file imports, wherever in the file it does."""
     found, tree = set(), ast.parse(FILES[name].read_text())
     for node in ast.walk(tree if types else RuntimeOnly().visit(tree)):
@@ -45,10 +45,10 @@ def imports(name: str, *, types: bool = True) -> set[str]:
                 # `from package import file` imports the file, if the face does not offer it.
                 for alias in node.names:
                     file = f"{module}.{alias.name}"
-                    offered = module != name and alias.name in FACES.get(module, set())
+                    offered = module != name and alias.name in exported(module)
                     inside = file in FILES and not offered
                     found.add(file if inside else module)
-    return found & FILES.keys()
+    return frozenset(found & FILES.keys())
 
 
 class RuntimeOnly(ast.NodeTransformer):
@@ -58,17 +58,13 @@ class RuntimeOnly(ast.NodeTransformer):
         return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
 
 
-GRAPH = {name: imports(name) for name in FILES}
-RUNTIME = {name: imports(name, types=False) for name in FILES}
-
-
 def room(name: str) -> str:
     return ".".join(name.split(".")[:2])
 
 
 def circles() -> list[set[str]]:
     """Sets of files that reach each other, by the closure of who imports whom."""
-    reach = {name: set(found) for name, found in RUNTIME.items()}
+    reach = {name: set(imports(name, types=False)) for name in FILES}
     changed = True
     while changed:
         changed = False
@@ -91,8 +87,8 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
 def test_rooms_are_entered_through_their_face() -> None:
     bypassing = {
         f"{name} imports {other}"
-        for name, found in GRAPH.items()
-        for other in found
+        for name in FILES
+        for other in imports(name)
         if room(name) != room(other) and other not in PACKAGES and other.count(".") > 1
     }
     assert bypassing == set()

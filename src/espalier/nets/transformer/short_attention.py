@@ -42,9 +42,12 @@ def is_short(asking: Tensor, asked: Tensor | None, heads: int) -> bool:
     )
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _has_kernels() -> bool:
     return has_triton() and torch.cuda.get_device_capability() >= (8, 0)
+
+
+# As torch.compiler.assume_constant_result does, which imports the whole compiler for it.
+vars(_has_kernels)["_dynamo_marked_constant"] = True
 
 
 def short_attention(
