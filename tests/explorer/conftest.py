@@ -41,7 +41,7 @@ class Visit:
 
     def __init__(self, page):
         self.page, self.faults, self.requests = page, [], []
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(300_000)
         page.on("console", lambda one: one.type in ("error", "warning") and self.faults.append(one))
         page.on("pageerror", lambda one: self.faults.append(one))
         page.on("request", lambda one: self.requests.append(one.url))

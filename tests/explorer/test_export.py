@@ -78,7 +78,7 @@ def test_the_files_work_without_a_server(visit, offline):
 def test_the_page_writes_itself_to_a_file_and_to_pictures(visit, address, tmp_path):
     expect = pytest.importorskip("playwright.sync_api").expect
     visit.goto(f"{address}#view=programs&program=histogram&input=hello&step=2")
-    expect(visit.locator(".answer")).to_contain_text("every value agrees", timeout=90_000)
+    expect(visit.locator(".answer")).to_contain_text("every value agrees", timeout=300_000)
     visit.get_by_role("button", name="Residual stream", exact=True).click()
     expect(visit.locator(".legend")).to_contain_text("dimensions")
     for name in ("PNG", "CSV"):

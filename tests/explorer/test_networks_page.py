@@ -7,7 +7,7 @@ import pytest
 from explorer.test_answers import typed
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=300_000)
 
 
 def opened(visit, address, state):
@@ -18,7 +18,7 @@ def opened(visit, address, state):
 
 def test_a_sentence_is_looked_at_from_every_side(visit, address):
     opened(visit, address, "view=networks&sentence=the+city+of+London+is+xyzzy")
-    expect(visit.locator(".arcs .unknown")).to_have_text("xyzzy", timeout=90_000)
+    expect(visit.locator(".arcs .unknown")).to_have_text("xyzzy")
     expect(visit.locator(".arcs .pair")).to_have_count(5)
     visit.get_by_label("Strongest pairs", exact=True).fill("15")
     expect(visit.locator(".arcs .pair")).to_have_count(15)
@@ -39,7 +39,7 @@ def test_a_sentence_is_looked_at_from_every_side(visit, address):
 
 def test_two_sentences_side_by_side_and_the_checkpoints_of_a_run(visit, address):
     opened(visit, address, "view=networks&model=run+k4&sentence=1+2+3+4")
-    expect(visit.locator(".arcs .word")).to_have_count(4, timeout=90_000)
+    expect(visit.locator(".arcs .word")).to_have_count(4)
     value = visit.locator("#cell-0-1").inner_text()
     slider = visit.get_by_label("Checkpoint")
     slider.fill("0")

@@ -6,14 +6,14 @@ import string
 import pytest
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=300_000)
 
 
 def opened(visit, address, state=""):
     visit.goto("about:blank")  # another # alone would not load the page again
     visit.goto(address + (f"#{state}" if state else ""))
     expect(visit.locator(".machine b").first).not_to_be_empty()
-    expect(visit.locator(".answer")).to_contain_text("MLP unit", timeout=60_000)
+    expect(visit.locator(".answer")).to_contain_text("MLP unit")
     return visit
 
 

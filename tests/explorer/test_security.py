@@ -1,5 +1,8 @@
 """Only the page that was given out may ask, and what it sends is bounded and never run."""
 
+import subprocess
+import sys
+
 import pytest
 
 pytest.importorskip("starlette", reason="needs espalier[explore]")
@@ -77,9 +80,11 @@ def test_paths_and_code_cannot_come_from_the_browser(client, tmp_path):
 
 
 def test_what_takes_too_long_is_stopped_and_the_next_question_answered():
+    silent = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     with Worker(Session(), longest=0.001) as worker:
+        worker._process = subprocess.Popen(silent, stdin=subprocess.PIPE, text=True)
         assert "longer than" in worker.ask("programs", {})["error"]
-        worker._longest = 30
+        worker._longest = 600
         assert worker.ask("programs", {})["programs"]
 
 

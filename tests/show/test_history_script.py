@@ -41,7 +41,7 @@ def opened(page):
     """The page as a browser leaves it."""
     command = [CHROMIUM, *QUIET.split(), f"--user-data-dir={page.parent}/profile", "--dump-dom"]
     done = subprocess.run(
-        [*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True
+        [*command, page.as_uri()], capture_output=True, text=True, timeout=600, check=True
     )
     return done.stdout
 
