@@ -12,12 +12,22 @@ import pandas as pd
 
 from docs.pages.composition import spread
 from docs.pages.filling import DOCS, fill, markdown
+from espalier.experiments.architectures import tabulate
 from espalier.experiments.english_architectures import by_layer
 from espalier.experiments.intervals import summarise
+from espalier.experiments.scaffold_claims import FIGURES, decide
+from espalier.experiments.scaffold_figures import on_random_scaffolds
 from espalier.files import write_figure, write_text
 from espalier.show.figures import Facets, Look, draw_bands
 
-NAMES = ("gru", "transformer")
+NAMES = ("lstm", "gru", "transformer")
+READ = {  # whose pairs of English-EWT are shown, and how
+    "gru": "GRU",
+    "transformer": "Transformer, dropout 0.3",
+    "transformer-0.5": "Transformer, dropout 0.5",
+}
+EPOCHS = (5, 50)
+CHANCE = 1 / 1_002  # one of the plain tokens and two symbols
 LOOKS = {
     "lstm": Look("#1b1f27", "-", "o", "LSTM"),
     "gru": Look("#2b62c4", "--", "^", "GRU"),
@@ -31,13 +41,15 @@ def architectures(docs: Path = DOCS) -> list[str]:
     data, pictures = docs / "results/data/architectures", docs / "images/architectures"
     pictures.mkdir(parents=True, exist_ok=True)
     facts = json.loads((data / "manifest.json").read_text(encoding="utf-8"))
-    close, alone = (of_all(data, docs / "results/data/composition", n) for n in (7, 8))
-    write_figure(pictures / "scaffolds.png", drawn(close))
+    rows = {n: of_all(docs / "results/data", n) for n in FIGURES}
+    write_figure(pictures / "scaffolds.png", drawn(rows[7]))
     read = pd.read_parquet(data / "syntax.parquet")
     blocks = {
         "english": markdown(english(facts)),
-        "close": markdown(at_last_epoch(close)),
-        "alone": markdown(at_last_epoch(alone)),
+        "claims": markdown(claims(rows)),
+        "close": markdown(at_epochs(rows[7])),
+        "alone": markdown(at_epochs(rows[8])),
+        "frequency": markdown(frequency(data)),
         "layers": markdown(layers(read)),
         "distance": markdown(distances(read)),
     }
@@ -46,39 +58,68 @@ def architectures(docs: Path = DOCS) -> list[str]:
     return list(blocks)
 
 
-def of_all(data: Path, lstm: Path, number: int) -> pd.DataFrame:
-    """A figure's rows after as many epochs as each had, and the LSTM's after five and all."""
+def of_all(data: Path, number: int) -> pd.DataFrame:
+    """A figure's rows for all three."""
+    places = {name: data / f"architectures/bottom-up-figure-{number}-{name}" for name in NAMES}
+    places["lstm"] = data / f"composition/bottom-up-figure-{number}"
+    read = [
+        pd.read_parquet(f"{place}.parquet").assign(architecture=name)
+        for name, place in places.items()
+    ]
+    return pd.concat(read)
+
+
+def claims(rows: dict[int, pd.DataFrame]) -> pd.DataFrame:
+    """Every claim with its verdict for each architecture."""
     found = []
     for name in NAMES:
-        rows = pd.read_parquet(data / f"bottom-up-figure-{number}-{name}.parquet")
-        found.append(rows[rows["epoch"] == rows["epoch"].max()].assign(architecture=name))
-    rows = pd.read_parquet(lstm / f"bottom-up-figure-{number}.parquet")
-    shown = rows["epoch"].isin([5, rows["epoch"].max()])
-    return pd.concat([*found, rows[shown].assign(architecture="lstm")])
+        own = {n: some[some["architecture"] == name] for n, some in rows.items()}
+        found.append(decide(own, chance=CHANCE).assign(architecture=name))
+    table = tabulate(pd.concat(found))
+    order = {name: place for place, name in enumerate(NAMES)}
+    return table.sort_values(
+        ["claim", "architecture"], key=lambda column: column.replace(order), kind="stable"
+    )
 
 
-def at_last_epoch(rows: pd.DataFrame) -> pd.DataFrame:
+def at_epochs(rows: pd.DataFrame) -> pd.DataFrame:
     """P(close) on scaffolds of training and random ones, with intervals over seeds."""
     by = ["architecture", "epoch", "length", "setting", "domain"]
     words = {"in_domain": "scaffolds of training", "out_of_domain": "random scaffolds"}
-    table = summarise(rows, "probability", by=by).replace({"domain": words})
-    return spread(table, by[:4], "domain")
+    shown = rows[rows["epoch"].isin(EPOCHS)]
+    return spread(summarise(shown, "probability", by=by).replace({"domain": words}), by[:4], "domain")
+
+
+def frequency(data: Path) -> pd.DataFrame:
+    """P(close | focus) of the Transformer by number of rules, on random scaffolds."""
+    rows = pd.read_parquet(data / "bottom-up-figure-11-transformer.parquet")
+    table = on_random_scaffolds(rows)
+    cells = [f"{r.mean:.3g} [{r.low:.3g}, {r.high:.3g}]" for r in table.itertuples()]
+    wide = table.assign(cell=cells).pivot(index=["rules", "focus"], columns="length", values="cell")
+    return wide.rename(columns=lambda k: f"k = {k}").reset_index()
 
 
 def drawn(rows: pd.DataFrame):
-    """P(close) by length: a column a setting, a row a test set; each at its last epoch."""
-    last = rows[(rows["architecture"] != "lstm") | (rows["epoch"] == rows["epoch"].max())]
-    table = summarise(last, "probability", by=["architecture", "length", "setting", "domain"])
-    sides = {"in_domain": "P(close)\nscaffolds of training", "out_of_domain": "P(close)\nrandom"}
+    """P(close) over epochs: a column a length, a row a setting and test set."""
+    words = {"in_domain": "scaffolds of training", "out_of_domain": "random scaffolds"}
+    panel = rows["setting"] + ", " + rows["domain"]
+    table = summarise(
+        rows.assign(panel=panel), "probability", by=["architecture", "length", "panel", "epoch"]
+    )
+    sides = {
+        f"{setting}, {domain}": f"{setting}\n{word}"
+        for setting in ("familiar", "unfamiliar")
+        for domain, word in words.items()
+    }
     return draw_bands(
         table,
         Facets(
-            x="length",
+            x="epoch",
             line="architecture",
-            across="setting",
-            down="domain",
-            x_label="scaffold length k",
-            titles="{} scaffolds",
+            across="length",
+            down="panel",
+            x_label="epoch",
+            titles="scaffold length {}",
             sides=sides,
             looks=LOOKS,
             limits=(-0.02, 1.02),
@@ -89,12 +130,12 @@ def drawn(rows: pd.DataFrame):
 def english(facts: dict) -> pd.DataFrame:
     """Perplexities, and what was trained for how long."""
     rows = []
-    for name in NAMES:
-        one = facts[name]
-        network, recipe = one["english"]["network"], one["english"]["recipe"]
+    for one in facts["english"]:
+        network, recipe = one["config"]["network"], one["config"]["recipe"]
         rows.append(
             {
-                "model": name,
+                "model": one["architecture"],
+                "words": f"{one['words']:,}",
                 "layers x units": f"{network['layers']} x {network['hidden']}",
                 "dropout": network["dropout"],
                 "optimiser": f"{recipe['optimiser']}, {recipe['learning_rate']:g}",
@@ -110,21 +151,24 @@ def english(facts: dict) -> pd.DataFrame:
 def layers(rows: pd.DataFrame) -> pd.DataFrame:
     """The effect of an edge on log DI and the probe's UUAS at every layer, with intervals."""
     found = []
-    for name in NAMES:
-        table = by_layer(rows[rows["architecture"] == name].assign(seed=0))
+    for name, words in READ.items():
+        own = rows[rows["architecture"] == name]
+        table = by_layer(own.assign(seed=0))
         cells = [f"{r.value:.3f} [{r.low:.3f}, {r.high:.3f}]" for r in table.itertuples()]
         table = table.assign(cell=cells, measured=table["measure"] + ", " + table["space"])
         wide = table.pivot(index="layer", columns="measured", values="cell").reset_index()
-        found.append(wide.assign(model=name))
+        found.append(wide.assign(model=words, sentences=f"{own['read'].iloc[0]:,}"))
     table = pd.concat(found)
-    return table[["model", *(column for column in table if column != "model")]]
+    first = ["model", "sentences"]
+    return table[[*first, *(column for column in table if column not in first)]]
 
 
 def distances(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean DI of hidden states by sequential distance: a row a model and layer."""
     some = rows[(rows["table"] == "distance") & (rows["space"] == "hidden")]
     some = some[some["distance"].isin(DISTANCES)]
-    some = some.assign(distance=some["distance"].astype(int).astype(str))
-    wide = some.pivot(index=["architecture", "layer"], columns="distance", values="mean")
-    wide = wide[[str(d) for d in DISTANCES if str(d) in wide]].round(3)
-    return wide.reset_index().rename(columns={"architecture": "model"})
+    some = some.assign(
+        distance=some["distance"].astype(int).astype(str), model=some["architecture"].map(READ)
+    )
+    wide = some.pivot(index=["model", "layer"], columns="distance", values="mean")
+    return wide[[str(d) for d in DISTANCES if str(d) in wide]].round(3).reset_index()

@@ -37,8 +37,8 @@ from .learnability import record_traces as record_traces
 from .learnability.supervision import ReadableRun as ReadableRun
 from .learnability.supervision import TraceRun as TraceRun
 from .loading import load as load
+from .nets.language import english_model as english_model
 from .nets.language import language_model as language_model
-from .nets.lstm import english_model as english_model
 from .networks import network as network
 from .programs import circuit as circuit
 from .programs import evaluate as evaluate

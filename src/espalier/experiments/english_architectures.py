@@ -58,12 +58,12 @@ def language_of(scale: Scale, architecture: Architecture) -> Language:
     """English, or at the smoke scale a language that is made up."""
     match check_scale(scale):
         case "paper":
-            recipe = recipe_of(architecture, 30 if architecture == "transformer" else 20)
+            recipe = recipe_of(architecture, 17 if architecture == "transformer" else 24)
             run = TextRun("wikitext-2", None, network_of(architecture), recipe, engine="batched")
             return Language(replace(run, keep=f"epochs:{recipe.epochs}"), Bank(sentences=SENTENCES))
         case "small":
             network = replace(network_of(architecture), hidden=64, heads=4, layers=1, dropout=0.1)
-            recipe = replace(recipe_of(architecture, 2), window=35, settle=0)
+            recipe = replace(recipe_of(architecture, 2), settle=0)
             run = TextRun("wikitext-2", 3_000, network, recipe, engine="batched")
             return Language(replace(run, keep=f"epochs:{recipe.epochs}"), Bank(sentences=200))
         case "smoke":
@@ -87,6 +87,18 @@ class ByLayer:
 def trained(scale: Scale, architecture: Architecture) -> ModelsOfText:
     """The model alone."""
     return ModelsOfText((replace(language_of(scale, architecture), bank=None),))
+
+
+def packaged(scale: Scale) -> ModelsOfText:
+    """The Transformer that comes with the package: 4 layers of 120, 10,000 words, dropout 0.2."""
+    found = replace(language_of(scale, "transformer"), bank=None)
+    assert found.run is not None
+    if scale == "paper":
+        network = replace(found.run.network, hidden=120, layers=4, heads=6, dropout=0.2)
+        recipe = replace(found.run.recipe, epochs=40, learning_rate=2e-3)
+        run = replace(found.run, network=network, recipe=recipe, vocabulary=10_000)
+        found = replace(found, run=replace(run, keep="epochs:40"))
+    return ModelsOfText((found,))
 
 
 def read(scale: Scale, architecture: Architecture) -> ByLayer:
@@ -140,6 +152,14 @@ EXPERIMENTS = {
         partial(draw, title=name),
     )
     for name in ("gru", "transformer")
+} | {
+    "english-model-transformer": Experiment(
+        "the Transformer of English that comes with the package, trained",
+        packaged,
+        measure,
+        tabulate,
+        partial(draw, title="transformer"),
+    )
 } | {
     f"syntax-{name}": Experiment(
         f"interdependence and syntax in a {name}, layer by layer",

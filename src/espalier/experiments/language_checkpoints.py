@@ -10,10 +10,10 @@ from typing import Literal
 from espalier.data import Treebank, branching_corpus, treebank
 from espalier.experiments.cache import RunCache
 from espalier.experiments.languages import Language
+from espalier.nets.language import english_model
 from espalier.nets.lstm import (
     LanguageModel,
     checkpoints,
-    english_model,
     initialise,
     load_language_model,
 )

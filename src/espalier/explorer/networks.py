@@ -21,7 +21,8 @@ from espalier.decomposition import (
 from espalier.errors import ConfigError, DataError, EspalierError, nearest
 from espalier.explorer.session import ENGLISH, Session, number_of, text_of
 from espalier.loading import load
-from espalier.nets.lstm import LanguageModel, english_model, models_of, read_tensors
+from espalier.nets.language import english_model
+from espalier.nets.lstm import LanguageModel, models_of, read_tensors
 from espalier.networks import network
 from espalier.runs import MANIFEST, RunFolder
 

@@ -21,7 +21,7 @@ from espalier.decomposition import interdependence
 from espalier.errors import ProgramError
 from espalier.files import write_text
 from espalier.interpreter import interpret
-from espalier.nets.lstm import english_model
+from espalier.nets.language import english_model
 from espalier.programs import Answer, ask, verify
 from espalier.show.figures import draw_weights, svg
 from espalier.show.pages import fill, page, plain

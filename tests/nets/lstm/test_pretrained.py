@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import espalier as es
+from espalier.nets.language.files import ENGLISH as PACKAGED
 from espalier.nets.lstm import Vocabulary, load_language_model, save_language_model
 from espalier.nets.lstm.files import ENGLISH, read_tensors
 
@@ -19,12 +20,26 @@ def test_the_english_model_is_small_and_half_precise_and_knows_its_words():
     assert "CC BY-SA" in (ENGLISH.parent / "README.md").read_text()
 
 
-def test_it_has_learnt_english():
-    model = es.english_model()
-    ids, unknown = model.encode(["The", "city", "is", "located", "in", "the", "north", "of", "the"])
-    logits, _ = model(ids[None])
+def test_the_transformer_beside_it_has_the_same_words_and_both_are_small():
+    assert sum(file.stat().st_size for file in PACKAGED.values()) <= 12_000_000
+    tensors, _ = read_tensors(PACKAGED["transformer"])
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float16}
+    model = es.english_model("transformer")
+    assert (model.shape.hidden, model.shape.layers, model.shape.tied) == (120, 4, True)
+    assert model.vocabulary == es.english_model().vocabulary
+    assert "CC BY-SA" in (PACKAGED["transformer"].parent / "README.md").read_text()
+    with pytest.raises(es.ModelError, match="brings no 'grru' of English"):
+        es.english_model("grru")
+
+
+@pytest.mark.parametrize("architecture", ["lstm", "transformer"])
+def test_it_has_learnt_english(architecture):
+    model = es.english_model(architecture)
+    words = ["The", "city", "is", "located", "in", "the", "north", "of", "the"]
+    read = model.vocabulary.encode(words)
+    logits, _ = model(torch.tensor([read.ids]))
     likely = model.vocabulary.decode(logits[0, -1].topk(20).indices.tolist())
-    assert unknown == 0
+    assert not read.unknown_at
     assert {"city", "river"} & set(likely)
     assert not {"is", "located", "the", "of"} & set(likely)
 

@@ -3,6 +3,7 @@
 from espalier.nets.language import stacked
 from espalier.nets.language.building import initialise, language_model
 from espalier.nets.language.files import (
+    english_model,
     load_language_model,
     member,
     models_of,
@@ -20,6 +21,7 @@ __all__ = [
     "GRUModel",
     "GRUShape",
     "PositionKind",
+    "english_model",
     "gru_cell",
     "initialise",
     "language_model",

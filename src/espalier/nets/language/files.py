@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, overload
 
 from torch import Tensor, nn
 
-from espalier.errors import ModelError
+from espalier.errors import ModelError, nearest
 from espalier.nets import lstm
 from espalier.nets.language.building import build, shape_of
-from espalier.nets.language.models import AnyModel
-from espalier.nets.lstm import LSTMShape, StackedWeights, Vocabulary
+from espalier.nets.language.models import AnyModel, CausalTransformer
+from espalier.nets.lstm import LanguageModel, LSTMShape, StackedWeights, Vocabulary
 from espalier.nets.tensor_files import check_finite
+
+ENGLISH = {
+    "lstm": lstm.ENGLISH,
+    "transformer": Path(__file__).parent / "pretrained" / "english.safetensors",
+}
 
 
 def read_shape(record: Any) -> LSTMShape:
@@ -54,6 +60,26 @@ def load_language_model(
 ) -> AnyModel:
     """A language model of any architecture: what `nets.lstm` loads, and GRUs and Transformers."""
     return lstm.load_language_model(source, member=member, words=words, build=_build)
+
+
+@overload
+def english_model(architecture: Literal["lstm"] = ...) -> LanguageModel: ...
+@overload
+def english_model(architecture: Literal["transformer"]) -> CausalTransformer: ...
+def english_model(architecture: str = "lstm") -> AnyModel:
+    """A small model of English that comes with the package, trained on WikiText-2.
+
+    >>> import espalier as es
+    >>> es.english_model().vocabulary.decode([0, 1])
+    ['<eos>', '=']
+    >>> es.english_model("transformer").shape.layers
+    4
+    """
+    if architecture not in ENGLISH:
+        raise ModelError(
+            f"the package brings no {architecture!r} of English; {nearest(architecture, ENGLISH)}"
+        )
+    return load_language_model(ENGLISH[architecture])
 
 
 def models_of(tensors: dict[str, Tensor], metadata: Mapping[str, str]) -> tuple[AnyModel, ...]:

@@ -3,9 +3,9 @@
 from espalier.nets.lstm import members
 from espalier.nets.lstm.cell import LSTMLayer, LSTMStates, lstm_cell, product, unroll
 from espalier.nets.lstm.files import (
+    ENGLISH,
     build_lstm,
     checkpoints,
-    english_model,
     find_checkpoint,
     load_language_model,
     member_names,
@@ -26,6 +26,7 @@ from espalier.nets.lstm.recurrence import fused_cell_works, recur
 from espalier.nets.lstm.vocabulary import UNKNOWN, Encoded, Vocabulary, number_of
 
 __all__ = [
+    "ENGLISH",
     "UNKNOWN",
     "Encoded",
     "LSTMLayer",
@@ -40,7 +41,6 @@ __all__ = [
     "call_in_evaluation",
     "check_logits",
     "checkpoints",
-    "english_model",
     "find_checkpoint",
     "fused_cell_works",
     "initialise",

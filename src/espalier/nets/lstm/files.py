@@ -115,16 +115,6 @@ def models_of(
     return tuple(build(*_member_of(tensors, record, index), vocabulary) for index in range(count))
 
 
-def english_model() -> LanguageModel:
-    """The small model of English that comes with the package, trained on WikiText-2.
-
-    >>> import espalier as es
-    >>> es.english_model().vocabulary.decode([0, 1])
-    ['<eos>', '=']
-    """
-    return load_language_model()
-
-
 def member_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """The members that a checkpoint holds; none for a model alone."""
     _, metadata = read_tensors(find_checkpoint(path))
