@@ -87,7 +87,8 @@ def at_epochs(rows: pd.DataFrame) -> pd.DataFrame:
     by = ["architecture", "epoch", "length", "setting", "domain"]
     words = {"in_domain": "scaffolds of training", "out_of_domain": "random scaffolds"}
     shown = rows[rows["epoch"].isin(EPOCHS)]
-    return spread(summarise(shown, "probability", by=by).replace({"domain": words}), by[:4], "domain")
+    table = summarise(shown, "probability", by=by).replace({"domain": words})
+    return spread(table, by[:4], "domain")
 
 
 def frequency(data: Path) -> pd.DataFrame:

@@ -143,30 +143,34 @@ def _measures(rows: pandas.DataFrame) -> list[Row]:
     return [{**row, "layer": row["epoch"]} for row in both_measures(given)]
 
 
-EXPERIMENTS = {
-    f"english-{name}": Experiment(
-        f"a {name} of WikiText-2, trained",
-        partial(trained, architecture=name),
-        measure,
-        tabulate,
-        partial(draw, title=name),
-    )
-    for name in ("gru", "transformer")
-} | {
-    "english-model-transformer": Experiment(
-        "the Transformer of English that comes with the package, trained",
-        packaged,
-        measure,
-        tabulate,
-        partial(draw, title="transformer"),
-    )
-} | {
-    f"syntax-{name}": Experiment(
-        f"interdependence and syntax in a {name}, layer by layer",
-        partial(read, architecture=name),
-        syntax_by_layer,
-        by_layer,
-        draw_layers,
-    )
-    for name in ("gru", "transformer")
-}
+EXPERIMENTS = (
+    {
+        f"english-{name}": Experiment(
+            f"a {name} of WikiText-2, trained",
+            partial(trained, architecture=name),
+            measure,
+            tabulate,
+            partial(draw, title=name),
+        )
+        for name in ("gru", "transformer")
+    }
+    | {
+        "english-model-transformer": Experiment(
+            "the Transformer of English that comes with the package, trained",
+            packaged,
+            measure,
+            tabulate,
+            partial(draw, title="transformer"),
+        )
+    }
+    | {
+        f"syntax-{name}": Experiment(
+            f"interdependence and syntax in a {name}, layer by layer",
+            partial(read, architecture=name),
+            syntax_by_layer,
+            by_layer,
+            draw_layers,
+        )
+        for name in ("gru", "transformer")
+    }
+)
