@@ -23,10 +23,10 @@ SIGKILL, half of them at a random moment and half when they touched a random one
 (seed 0), and were then given again. What is there in the end is compared with a run that nothing
 happened to: rows, tensors, metadata, manifests and pictures, bit for bit on a CPU. Those that
 were refused ended with one line that says what is wrong, and went on once it was mended; the
-others did not come to notice, or, as `pairs`, which keeps nothing on the way, were made anew. A
-full disk is one on which files cannot grow beyond a random size; a clock jumps by a year to and
-fro at every look; a manifest is cut short, not UTF-8, a list, of another kind or setting, with
-`seconds` as text or `data` null.
+others did not come to notice, or, as `pairs` at the time, kept nothing on the way and were made
+anew. A full disk is one on which files cannot grow beyond a random size; a clock jumps by a year
+to and fro at every look; a manifest is cut short, not UTF-8, a list, of another kind or setting,
+with `seconds` as text or `data` null.
 
 The table is of 8 moments (`--moments 8`), 4 for `reproduce`, whose one difference was the
 beginning of a picture left behind; it is removed since, and was not measured again.
@@ -49,8 +49,7 @@ command lines; the mark of 10,000 has not been reached yet.
 TAIL = """
 What cannot be tried here: a machine that loses power (files are written under a temporary name
 and renamed, rows are synchronised to the disk; whether a disk keeps what it said it kept is its
-own affair), network file systems without locks, and tables in a folder of one's own (`pairs`),
-where a kill leaves the beginning of a file under a temporary name that nobody removes.
+own affair), and network file systems without locks.
 """
 
 

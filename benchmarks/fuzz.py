@@ -27,7 +27,7 @@ from benchmarks.forked import Limits, run
 from benchmarks.fuzz_targets import Target, targets
 from benchmarks.harness import report
 from espalier.errors import EspalierError
-from espalier.programs import resident_bytes
+from espalier.runs import resident_bytes
 
 SECONDS, MEMORY, BATCH = 5.0, 1 << 30, 200
 CHANGES = ("flip", "flip", "cut", "lose", "noise", "nasty", "nasty", "twice", "swap")

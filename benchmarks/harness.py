@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from espalier.files import write_text
-from espalier.programs import resident_bytes
+from espalier.runs import resident_bytes
 from espalier.version import __version__
 
 RESULTS = Path(__file__).parent / "results"

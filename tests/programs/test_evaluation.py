@@ -65,15 +65,15 @@ def test_a_run_that_was_stopped_goes_on_and_ends_as_if_it_had_not(
 
     with pytest.raises(StoppedError):
         evaluate(entry, cases, engine=Interpreter(1), out=tmp_path, progress=stop_in_the_middle)
-    assert json.loads((tmp_path / "manifest.json").read_text())["status"] == "interrupted"
-    assert len((tmp_path / "cases.jsonl").read_text().splitlines()) == 20
+    assert json.loads((tmp_path / "manifest.json").read_text())["status"] == "failed"
+    assert len(pd.read_parquet(tmp_path / "cases")) == 20
     seen.clear()
     again = evaluate(
         entry, cases, engine=Interpreter(1), out=tmp_path, progress=lambda n, _: seen.append(n)
     )
     assert seen == [30, 40, 45]  # only what was left
     assert again.rows == whole.rows
-    assert len(pd.read_parquet(tmp_path / "cases.parquet")) == 45
+    assert len(pd.read_parquet(tmp_path / "cases")) == 45
     finished = evaluate(entry, cases, engine=Interpreter(1), out=tmp_path)
     assert finished.rows == whole.rows
 
@@ -107,26 +107,22 @@ def test_a_result_saves_and_shows_itself(tmp_path) -> None:
     assert str(result) == "1 of 2 right (50.00%), at most 3 layers, 1.0 s"
 
 
-def test_a_row_cut_short_by_a_kill_is_answered_again(entry, tmp_path, monkeypatch) -> None:
+def test_a_part_cut_short_is_answered_again(entry, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(engines, "CHUNK", 10)
     cases = parity_cases(entry.samples(25, size=12))
-    whole = evaluate(entry, cases, engine=Interpreter(1))
-
-    def stop(done: int, total: int) -> None:
-        raise StoppedError
-
-    with pytest.raises(StoppedError):
-        evaluate(entry, cases, engine=Interpreter(1), out=tmp_path, progress=stop)
-    lines = tmp_path / "cases.jsonl"
-    first = lines.read_text()
-    lines.write_text(first + first.splitlines()[0] + "\n" + '{"number": 11, "si')
-    assert evaluate(entry, cases, engine=Interpreter(1), out=tmp_path).rows == whole.rows
-
-
-def test_a_damaged_row_is_named(entry, tmp_path) -> None:
-    cases = parity_cases(["1", "01"])
-    (tmp_path / "cases.jsonl").write_text('{"number": 0\n{"number": 1}\n')
-    with pytest.raises(es.FileError, match=r"cases\.jsonl, line 1, is not JSON"):
+    whole = evaluate(entry, cases, engine=Interpreter(1), out=tmp_path)
+    part = tmp_path / "cases" / "part-000000010.parquet"
+    part.write_bytes(part.read_bytes()[:-20])
+    (tmp_path / "cases" / ".part-000000020.parquet.abcd1234").write_bytes(b"PAR1")
+    seen: list[int] = []
+    again = evaluate(
+        entry, cases, engine=Interpreter(1), out=tmp_path, progress=lambda n, _: seen.append(n)
+    )
+    assert again.rows == whole.rows
+    assert len(seen) == 1
+    assert len(list((tmp_path / "cases").iterdir())) == 3
+    monkeypatch.setattr(engines, "CHUNK", 7)
+    with pytest.raises(es.ConfigError, match="chunk 10 -> 7"):
         evaluate(entry, cases, engine=Interpreter(1), out=tmp_path)
 
 

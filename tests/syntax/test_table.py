@@ -8,8 +8,7 @@ import espalier as es
 from espalier.data import Treebank
 from espalier.errors import ModelError
 from espalier.nets.lstm import Vocabulary
-from espalier.syntax import table as writing
-from espalier.syntax import write_pairs
+from espalier.syntax import write_pairs, writing
 from espalier.syntax.reading import describe_words
 from espalier.syntax.scores import pair_scores
 from espalier.syntax.surprisal import surprisals

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from espalier.commands.output import NAMES
+from espalier.commands.output import NAMES, Cluster, Processes
 from espalier.commands.progress import counting
 from espalier.commands.show import show_pairs, show_table
 
@@ -26,7 +26,8 @@ def scan_command(
     minimal: bool = False,
     device: str = "cpu",
     dtype: Literal["float32", "float64", "bfloat16"] = "float32",
-    workers: int | None = None,
+    workers: Processes = None,
+    cluster: Cluster = None,
     data: Path | None = None,
     out: Annotated[Path | None, Parameter(name=NAMES)] = None,
 ) -> None:
@@ -44,8 +45,6 @@ def scan_command(
         Keep only what the split's training set needs of the program.
     device
         Where the compiled model runs: cpu or cuda.
-    workers
-        Processes on a CPU; by default one a core.
     data
         The folder that holds scan/; by default ESPALIER_DATA.
     out
@@ -58,9 +57,9 @@ def scan_command(
     examples = scan_split(split, data=data)
     entry = zoo.load("scan")
     program = _minimal(entry, examples) if minimal else entry.program
-    chosen: Engine = Compiled(workers, dtype, device)
+    chosen: Engine = Compiled(workers, dtype, device, cluster)
     if engine == "interpreter":
-        chosen = Interpreter(workers)
+        chosen = Interpreter(workers, cluster)
     name = f"scan-{split}{'-minimal' if minimal else ''}-{engine}"
     folder = Path("runs") / name if out is None else out
     cases = [Case(example.command, example.actions, example.length) for example in examples.test]

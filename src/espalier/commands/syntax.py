@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
 from espalier.commands.methods import How
 from espalier.commands.networks import Member, Model
-from espalier.commands.output import Force, OutParquet, refuse_foreign
+from espalier.commands.output import NAMES, Cluster, Force, Processes, refuse_foreign
 from espalier.commands.progress import counting
 from espalier.commands.show import console, show_table
+from espalier.commands.training import Device
 from espalier.errors import DataError
 
 if TYPE_CHECKING:
-    from espalier.data import Treebank
+    from espalier.data import Stretches, Treebank
     from espalier.decomposition import Asked
     from espalier.nets.language import AnyModel
     from espalier.networks import Network
     from espalier.syntax import Scores
 
-Banks = Annotated[
-    list[Path],
-    Parameter(
-        name=["--treebank", "-t"],
-        negative="",
-        consume_multiple=True,
-        help="CoNLL-U files, or folders of them.",
-    ),
+BANKS = Parameter(
+    name=["--treebank", "-t"],
+    negative="",
+    consume_multiple=True,
+    help="CoNLL-U files, or folders of them.",
+)
+Banks = Annotated[list[Path], BANKS]
+OutPairs = Annotated[
+    Path, Parameter(name=NAMES, help="A .parquet file, or a folder for a file a part.")
 ]
 Sample = Annotated[int | None, Parameter(help="So many sentences, drawn; all by default.")]
 
@@ -41,8 +43,16 @@ def register(app: App) -> None:
 
 def pairs_command(
     *,
-    treebank: Banks,
-    out: OutParquet,
+    out: OutPairs,
+    treebank: Annotated[list[Path] | None, BANKS] = None,
+    corpus: Annotated[
+        list[Path] | None,
+        Parameter(
+            negative="",
+            consume_multiple=True,
+            help="In place of a treebank: plain text of any size, a sentence a line.",
+        ),
+    ] = None,
     model: Model = None,
     text: Annotated[
         str | None,
@@ -51,21 +61,42 @@ def pairs_command(
     sample: Sample = None,
     how: How = How(),  # noqa: B008 - frozen
     member: Member = None,
+    device: Device = "cpu",
+    workers: Processes = None,
+    cluster: Cluster = None,
     force: Force = False,
 ) -> None:
-    """Every pair of words of a treebank: distances, classes, frequencies, surprisal and DI."""
-    from espalier.syntax import write_pairs
+    """Every pair of words of a treebank: distances, classes, frequencies, surprisal and DI.
+
+    Of plain text there is no tree to be had: the table is without what it would say. A command
+    that was stopped goes on when it is given again.
+    """
+    from espalier.data import Treebank, stretches
+    from espalier.runs import Workers
+    from espalier.syntax import PAIRS_AT_ONCE, write_pairs
 
     refuse_foreign(out, force=force)
-    bank, loaded = _bank(treebank, sample), _reader(model, member)
-    counts, asked = None if text is None else _counts(text), _asked(how, loaded)
-
+    if (treebank is None) == (corpus is None):
+        raise DataError("pairs of what? give either a --treebank or a --corpus of plain text")
+    if treebank and [file.suffix for file in treebank] == [".npz"]:
+        source: Treebank | Stretches = _bank(treebank, sample)
+    else:
+        format: Literal["conllu", "text"] = "text" if corpus else "conllu"
+        source = stretches(corpus or treebank or [], format=format, pairs=PAIRS_AT_ONCE)
+        source = source if sample is None else source.sample(sample)
+    loaded = _on(device, _reader(model, member))
     with counting("pairs") as progress:
         rows = write_pairs(
-            loaded, bank, out, counts=counts, asked=asked,
-            report=lambda done: progress(done, bank.pairs),
-        )  # fmt: skip
-    console().print(f"wrote {rows:,} pairs of {len(bank):,} sentences to {out}", highlight=False)
+            loaded,
+            source,
+            out,
+            counts=None if text is None else _counts(text),
+            asked=_asked(how, loaded),
+            workers=Workers(workers or 0, cluster),
+            report=lambda done: progress(done, source.pairs),
+        )
+    count = len(source) if isinstance(source, Treebank) else source.sentences
+    console().print(f"wrote {rows:,} pairs of {count:,} sentences to {out}", highlight=False)
 
 
 def probe_command(
@@ -118,6 +149,14 @@ def _reader(model: Path | None, member: str | None) -> AnyModel | Network:
     if not isinstance(found, AnyModel | Network):
         raise ModelError(f"{model} is a compiled program, which reads no treebank's words")
     return found
+
+
+def _on(device: str, model: AnyModel | Network) -> AnyModel | Network:
+    """The model on a device; one from elsewhere stays where it was loaded."""
+    from espalier.networks import Network
+    from espalier.runs import choose_device
+
+    return model if isinstance(model, Network) else model.to(choose_device(device))
 
 
 def _asked(how: How, model: AnyModel | Network) -> Asked:

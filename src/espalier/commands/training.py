@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from espalier.commands.output import NAMES, Force, OutFolder
+from espalier.commands.output import NAMES, Cluster, Force, OutFolder, Processes
 from espalier.commands.progress import TooLongError, Yes, counting, reporting, say
 from espalier.errors import FileError
 
@@ -119,12 +119,15 @@ def sweep(
     file: Path,
     /,
     *,
-    cluster: Annotated[str | None, Parameter(help="A dask scheduler, tcp://host:port.")] = None,
-    workers: Annotated[int | None, Parameter(help="Local processes; 0: as ensembles.")] = None,
+    workers: Processes = None,
+    cluster: Cluster = None,
     device: Device = "auto",
     yes: Yes = False,
 ) -> None:
-    """Train every cell of a TOML table of configs; finished cells are skipped."""
+    """Train every cell of a TOML table of configs; finished cells are skipped.
+
+    Without workers or a cluster (0), cells that can be are trained as ensembles.
+    """
     from dataclasses import replace
 
     from espalier.training import read_sweep, run_sweep

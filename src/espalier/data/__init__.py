@@ -24,6 +24,7 @@ from espalier.data.scan import (
     translate,
 )
 from espalier.data.sources import fetch
+from espalier.data.stretches import Stretch, Stretches, stretches
 from espalier.data.text import TextCorpus, text_corpus
 from espalier.data.treebank import CLOSED, OPEN, ROOT, TAGS, Parsed, Treebank
 from espalier.data.trees import flat_distances, pair_starts, same_length
@@ -48,6 +49,8 @@ __all__ = [
     "ScaffoldCounts",
     "ScanSplit",
     "Setting",
+    "Stretch",
+    "Stretches",
     "TextCorpus",
     "Treebank",
     "branching_corpus",
@@ -65,6 +68,7 @@ __all__ = [
     "scaffold_corpus",
     "scan",
     "scan_split",
+    "stretches",
     "text_corpus",
     "translate",
     "treebank",

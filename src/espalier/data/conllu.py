@@ -45,7 +45,7 @@ def treebank(
     ('Go',)
     """
     given = [source] if isinstance(source, str | os.PathLike) else list(source)
-    files = [file for one in given for file in _files(Path(one))]
+    files = [file for one in given for file in conllu_files(Path(one))]
     if len(files) == 1 and files[0].suffix == ".npz":
         return load_treebank(files[0])
     sentences = [sentence for file in files for sentence in read_conllu(file)]
@@ -74,16 +74,20 @@ def read_conllu(path: str | os.PathLike[str]) -> Iterator[Parsed]:
         raise FileError(f"{file}, line {line}: not UTF-8 text; save the file as UTF-8") from error
 
 
-def parse_conllu(lines: Iterable[str], origin: str = "the text") -> Iterator[Parsed]:
-    """The sentences in these lines; `origin` is what errors call them."""
-    numbered = enumerate(lines, start=1)
+def parse_conllu(
+    lines: Iterable[str], origin: str = "the text", *, line: int = 0, count: int = 0
+) -> Iterator[Parsed]:
+    """The sentences in these lines; `origin` is what errors call them.
+
+    `line` lines and `count` sentences of the file came before.
+    """
+    numbered = enumerate(lines, start=line + 1)
     blocks = (list(block) for some, block in groupby(numbered, _has_text) if some)
-    count = 0
     for block in blocks:
-        tokens = [_token(line, n, origin) for n, line in block if not line.startswith("#")]
+        tokens = [_token(text, n, origin) for n, text in block if not text.startswith("#")]
         if tokens:
             count += 1
-            named = [line.partition("=")[2].strip() for _, line in block if _names(line)]
+            named = [text.partition("=")[2].strip() for _, text in block if _names(text)]
             yield _sentence(tokens, named[-1] if named else str(count), origin)
 
 
@@ -212,7 +216,7 @@ def _undecodable(content: bytes) -> int:
     return 1
 
 
-def _files(place: Path) -> list[Path]:
+def conllu_files(place: Path) -> list[Path]:
     """The file itself, or the CoNLL-U files of a folder or of a known treebank."""
     if str(place) in BANKS and not place.exists():
         place = find(str(place))

@@ -1,13 +1,8 @@
 """What is done with a program on both machines: verify, evaluate, generate."""
 
 from espalier.programs.circuits import Circuit, Component, circuit
-from espalier.programs.engines import (
-    Compiled,
-    Engine,
-    Interpreter,
-    resident_bytes,
-)
-from espalier.programs.evaluate import Case, Progress, evaluate
+from espalier.programs.engines import Case, Compiled, Engine, Interpreter
+from espalier.programs.evaluate import Progress, evaluate
 from espalier.programs.evaluation import Evaluation
 from espalier.programs.generation import Answer, ask, generate, generate_many
 from espalier.programs.verification import Disagreement, Verification, verify
@@ -29,6 +24,5 @@ __all__ = [
     "evaluate",
     "generate",
     "generate_many",
-    "resident_bytes",
     "verify",
 ]

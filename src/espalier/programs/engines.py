@@ -1,73 +1,75 @@
-"""The two machines, answering a chunk of cases at a time, here or in processes of their own."""
+"""The two machines, answering a chunk of cases at a time, wherever that is."""
 
 from __future__ import annotations
 
 import os
-import resource
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from espalier.errors import ConfigError
 from espalier.language import Program, Run, program_hash
-from espalier.runs import in_processes
+from espalier.programs.evaluation import Row
+from espalier.runs import Workers, peak_bytes
 
-# Examples answered between two saves, by each process.
-CHUNK = 512
+# Examples answered between two saves: whatever the workers, chunks are the same.
+CHUNK, DEVICE_CHUNK = 512, 1 << 15
+COLUMNS = {
+    "number": "int64",
+    "size": "int64",
+    "layers": "int64",
+    "right": "bool",
+    "wrong": "string",
+}
 
-Tokens = dict[int, tuple[int, ...]]  # by the number of the case
+
+@dataclass(frozen=True)
+class Case:
+    """An input, the answer it should get, and the size that results are grouped by."""
+
+    given: Any
+    answer: Any
+    size: int
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """Answer on symbols; `workers` processes, one for each core by default."""
+    """Answer on symbols; `workers` processes, one for each core by default, or a dask `cluster`."""
 
     workers: int | None = None
+    cluster: str | None = None
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """Answer through Transformer weights; on a CPU by `workers` processes of one thread each."""
+    """Answer through Transformer weights; on a CPU by `workers` processes of one thread each.
+
+    With a dask `cluster`, one on a device is for workers that are tagged with a GPU.
+    """
 
     workers: int | None = None
     dtype: str = "float32"
     device: str = "cpu"
+    cluster: str | None = None
+
+    @property
+    def on_device(self) -> bool:
+        """Whether it is for a GPU."""
+        return self.device != "cpu"
 
 
 Engine = Interpreter | Compiled
 
 
-@dataclass(frozen=True)
-class Answered:
-    """The runs of a chunk, and the most memory that was held."""
-
-    runs: dict[int, Run]
-    peak_bytes: int
-
-
-def answers(
-    program: Program, tokens: Tokens, engine: Engine, max_layers: int | None
-) -> Iterator[Answered]:
-    """The runs of a chunk at a time, in any order."""
-    on_device = isinstance(engine, Compiled) and engine.device != "cpu"
-    workers = _workers(engine.workers, on_device=on_device)
-    numbers = list(tokens)
-    size = len(numbers) if on_device else CHUNK
-    parts = [numbers[start : start + size] for start in range(0, len(numbers), size or 1)]
-    jobs = [{number: tokens[number] for number in part} for part in parts]
-    machine = _Machine(program, engine, max_layers)
-    if workers == 1 or len(jobs) <= 1:
-        yield from map(machine, jobs)
-        return
-    yield from in_processes(machine, [(job,) for job in jobs], workers=workers)
-
-
-def _workers(asked: int | None, *, on_device: bool) -> int:
+def workers_for(engine: Engine, cases: int) -> Workers:
+    """Who answers: this process where one is enough."""
+    asked, on_device = engine.workers, isinstance(engine, Compiled) and engine.on_device
     if asked is not None and asked < 1:
         raise ConfigError(f"at least one worker is needed; found workers = {asked}")
-    return 1 if on_device else asked or os.cpu_count() or 1
+    if engine.cluster is not None:
+        return Workers(cluster=engine.cluster)
+    count = asked or os.cpu_count() or 1
+    return Workers(0 if on_device or count == 1 or cases <= CHUNK else count)
 
 
 # A process answers many chunks of one program; it is compiled once.
@@ -75,24 +77,31 @@ _built: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
-class _Machine:
+class Machine:
     """Answers chunks; travels to other processes as data."""
 
     program: Program
     engine: Engine
     max_layers: int | None
+    decode: Callable[[Iterable[int]], Any]
 
-    def __call__(self, job: Tokens) -> Answered:
+    def __call__(self, first: int, cases: list[Case], tokens: list[list[int]]) -> list[Row]:
+        """The rows of successive cases, of which the `first` has this number."""
         match self.engine:
             case Interpreter():
                 from espalier.interpreter import interpret_many
 
-                runs = interpret_many(self.program, job.values(), max_layers=self.max_layers)
-                return Answered(dict(zip(job, runs, strict=True)), resident_bytes())
+                runs = interpret_many(self.program, tokens, max_layers=self.max_layers)
             case Compiled(_, dtype, device):
-                return self._compiled(job, dtype, device)
+                runs = self._model(dtype, device).run_many(tokens, max_layers=self.max_layers)
+        answered = zip(cases, runs, strict=True)
+        return [self._row(n, case, run) for n, (case, run) in enumerate(answered, start=first)]
 
-    def _compiled(self, job: Tokens, dtype: str, device: str) -> Answered:
+    def measured(self, *chunk: Any) -> tuple[list[Row], int]:
+        """The rows, and the most memory that was held."""
+        return self(*chunk), peak_bytes()
+
+    def _model(self, dtype: str, device: str) -> Any:
         import torch
 
         if device == "cpu":
@@ -104,20 +113,11 @@ class _Machine:
             _built.clear()
             model = compile_program(self.program, dtype=getattr(torch, dtype))
             _built[key] = model.to(device)
-        runs = _built[key].run_many(job.values(), max_layers=self.max_layers)
-        on_cuda = torch.device(device).type == "cuda"
-        peak = torch.cuda.max_memory_allocated(device) if on_cuda else resident_bytes()
-        return Answered(dict(zip(job, runs, strict=True)), peak)
+        return _built[key]
 
-
-def resident_bytes() -> int:
-    """The most memory that this process has held.
-
-    From /proc where there is one: getrusage also counts what the parent held when it forked.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(peak.split()[1]) * 1024
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return held if sys.platform == "darwin" else held * 1024
+    def _row(self, number: int, case: Case, run: Run) -> Row:
+        answer = self.decode(run.outputs)
+        right = bool(run.halted or self.max_layers is not None) and answer == case.answer
+        wrong = None if right else str(answer)
+        found = (number, case.size, run.layers, bool(right), wrong)
+        return dict(zip(COLUMNS, found, strict=True))

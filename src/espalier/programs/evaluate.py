@@ -5,36 +5,28 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from espalier.errors import ConfigError, DataError
-from espalier.language import Program, Run, program_hash
-from espalier.programs.engines import Compiled, Engine, Interpreter, answers
+from espalier.language import Program, program_hash
+from espalier.programs import engines
+from espalier.programs.engines import COLUMNS, Case, Compiled, Engine, Interpreter, Machine
 from espalier.programs.evaluation import Evaluation, Row
 from espalier.runs import (
     Interrupted,
+    Job,
     RunFolder,
     choose_device,
-    close_run,
     describe_run,
-    locked,
-    open_run,
+    fill_table,
+    recorded,
+    run_jobs,
 )
 from espalier.zoo import Entry
 
 Progress = Callable[[int, int], None]  # examples answered, examples in all
-
-
-@dataclass(frozen=True)
-class Case:
-    """An input, the answer it should get, and the size that results are grouped by."""
-
-    given: Any
-    answer: Any
-    size: int
 
 
 def evaluate(
@@ -65,107 +57,83 @@ def evaluate(
             "use espalier.programs.generation.ask, or espalier verify"
         )
     engine = Interpreter() if engine is None else engine
-    if isinstance(engine, Compiled) and engine.device != "cpu":
+    if isinstance(engine, Compiled) and engine.on_device and engine.cluster is None:
         choose_device(engine.device)
-    folder = None if out is None else RunFolder.create(out)
-    with nullcontext() if folder is None else locked(folder.path):
-        kept = _Kept(folder, entry, program or entry.program, cases, engine)
-        try:
-            try:
-                kept.answer(progress)
-            finally:
-                kept.close()
-        except KeyboardInterrupt as stopped:
-            raise Interrupted(kept.interrupted()) from stopped
-    return kept.result()
+    asked = _Asked(entry, program or entry.program, cases, engine, progress)
+    try:
+        return asked.in_memory() if out is None else asked.in_folder(RunFolder.create(out))
+    except KeyboardInterrupt as stopped:
+        counts = f"interrupted after {asked.done:,} of {len(cases):,} cases"
+        where = f"saved in {out}: the same command goes on from there"
+        kept = "nothing was saved: no folder" if out is None else where
+        raise Interrupted(f"{counts}; {kept}") from stopped
 
 
-class _Kept:
-    """Rows so far, and the folder that they go to if there is one."""
+@dataclass
+class _Asked:
+    """What is to be answered, and how many cases have been."""
 
-    def __init__(
-        self,
-        folder: RunFolder | None,
-        entry: Entry,
-        program: Program,
-        cases: Sequence[Case],
-        engine: Engine,
-    ) -> None:
-        self._entry, self._program, self._cases, self._engine = entry, program, cases, engine
-        self._folder = folder
-        self._rows: dict[int, Row] = {}
-        self._peak, self._began, self._before = 0, time.monotonic(), 0.0
-        if folder is not None:
-            self._manifest = _open(folder, entry, program, cases, engine)
-            self._before = self._manifest["seconds"]
-            self._rows = {int(row["number"]): row for row in folder.rows("cases")}
+    entry: Entry
+    program: Program
+    cases: Sequence[Case]
+    engine: Engine
+    progress: Progress | None
+    done: int = 0
+    peak: int = 0
+    began: float = field(default_factory=time.monotonic)
 
-    def answer(self, progress: Progress | None) -> None:
-        """Answer what is left, saving after each chunk."""
-        left = [number for number in range(len(self._cases)) if number not in self._rows]
-        tokens = {n: tuple(self._entry.encode(self._cases[n].given)) for n in left}
-        for found in answers(self._program, tokens, self._engine, self._entry.max_layers):
-            rows = [_row(self._entry, n, self._cases[n], run) for n, run in found.runs.items()]
-            self._rows |= {row["number"]: row for row in rows}
-            self._peak = max(self._peak, found.peak_bytes)
-            if self._folder is not None:
-                self._folder.append_rows(rows, "cases")
-                self._note("running")
-            if progress is not None:
-                progress(len(self._rows), len(self._cases))
+    def __post_init__(self) -> None:
+        self.workers = engines.workers_for(self.engine, len(self.cases))
+        layers = self.entry.max_layers
+        self.machine = Machine(self.program, self.engine, layers, self.entry.decode)
+        self.gpu = isinstance(self.engine, Compiled) and self.engine.on_device
+        self.size = engines.DEVICE_CHUNK if self.gpu else engines.CHUNK
 
-    def interrupted(self) -> str:
-        """What to say of a run that was stopped."""
-        counts = f"interrupted after {len(self._rows):,} of {len(self._cases):,} cases"
-        if self._folder is None:
-            return f"{counts}; nothing was saved: no folder"
-        return f"{counts}; saved in {self._folder.path}: the same command goes on from there"
+    def in_memory(self) -> Evaluation:
+        """All rows, kept nowhere."""
+        found: dict[str, list[Row]] = {}
+        for job, (rows, peak) in run_jobs(self.machine.measured, self._jobs(), self.workers):
+            found[job.name] = rows
+            self._tell(len(rows), peak)
+        return self._result([row for name in sorted(found) for row in found[name]], 0.0)
 
-    def close(self) -> None:
-        """Say how the run ended; a finished one has its rows as Parquet."""
-        if self._folder is not None:
-            done = len(self._rows) == len(self._cases)
-            self._note("finished" if done else "interrupted")
-            if done:
-                self._folder.tidy()
+    def in_folder(self, folder: RunFolder) -> Evaluation:
+        """All rows, those of earlier runs included; a chunk is a file of its own."""
+        with recorded(folder, self._described()) as manifest:
+            table, jobs = folder.path / "cases", self._jobs()
+            for part in fill_table(table, self.machine, jobs, self.workers, columns=COLUMNS):
+                self._tell(part.rows, part.peak_bytes)
+            return self._result(folder.rows("cases"), manifest["seconds"])
 
-    def result(self) -> Evaluation:
-        """The rows in order, and what they took, earlier parts of the run included."""
-        rows = tuple(self._rows[number] for number in sorted(self._rows))
-        return Evaluation(rows, self._before + time.monotonic() - self._began, self._peak)
+    def _jobs(self) -> Iterator[Job]:
+        """Chunks of cases, the same whoever answers them."""
+        for first in range(0, len(self.cases), self.size):
+            some = list(self.cases[first : first + self.size])
+            tokens = [list(self.entry.encode(case.given)) for case in some]
+            yield Job(f"{first:09d}", (first, some, tokens), self.gpu)
 
-    def _note(self, status: str) -> None:
-        assert self._folder is not None
-        seconds = time.monotonic() - self._began
-        close_run(self._folder, self._manifest, status=status, seconds=seconds)
+    def _tell(self, rows: int, peak: int) -> None:
+        self.done += rows
+        self.peak = max(self.peak, peak)
+        if self.progress is not None and peak:  # not of what was there
+            self.progress(self.done, len(self.cases))
 
+    def _result(self, rows: Sequence[Row], before: float) -> Evaluation:
+        return Evaluation(tuple(rows), before + time.monotonic() - self.began, self.peak)
 
-def _row(entry: Entry, number: int, case: Case, run: Run) -> Row:
-    answer = entry.decode(run.outputs)
-    right = bool(run.halted or entry.max_layers is not None) and answer == case.answer
-    wrong = None if right else str(answer)
-    return {
-        "number": number,
-        "size": case.size,
-        "layers": run.layers,
-        "right": right,
-        "wrong": wrong,
-    }
+    def _described(self) -> dict[str, Any]:
+        import torch
 
-
-def _open(
-    folder: RunFolder, entry: Entry, program: Program, cases: Sequence[Case], engine: Engine
-) -> dict[str, Any]:
-    import torch
-
-    device = engine.device if isinstance(engine, Compiled) else "cpu"
-    config = {
-        "program": entry.name,
-        "program_sha256": program_hash(program),
-        "engine": type(engine).__name__.lower(),
-        "dtype": engine.dtype if isinstance(engine, Compiled) else None,
-    }
-    text = "\n".join(f"{case.given}\t{case.answer}" for case in cases)
-    data = {"cases": len(cases), "sha256": hashlib.sha256(text.encode()).hexdigest()}
-    described = describe_run("evaluation", config, data=data, device=torch.device(device))
-    return open_run(folder, described)
+        model = self.engine if isinstance(self.engine, Compiled) else Compiled(dtype="")
+        config = {
+            "program": self.entry.name,
+            "program_sha256": program_hash(self.program),
+            "engine": type(self.engine).__name__.lower(),
+            "dtype": model.dtype or None,
+            "chunk": self.size,
+        }
+        text = "\n".join(f"{case.given}\t{case.answer}" for case in self.cases)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        device = torch.device(model.device if model.cluster is None else "cpu")
+        data = {"cases": len(self.cases), "sha256": digest}
+        return describe_run("evaluation", config, data=data, device=device)

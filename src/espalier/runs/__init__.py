@@ -1,11 +1,13 @@
 """A run is a folder: its manifest, measures and checkpoints, and the loop that fills it.
 
+Whatever is many independent jobs is done by `run_jobs`, and `fill_table` keeps what they find.
 Used alike by training, evaluation, learnability and experiments. Nothing here knows what is
 trained: the loop asks a `Learner`. torch is imported when it is needed.
 """
 
 from espalier.runs.devices import Precision, Step, captured, choose_device, matmul_precision
 from espalier.runs.folder import MANIFEST, RESUME, RunFolder
+from espalier.runs.jobs import HERE, Job, LostWorkersError, Workers, run_jobs
 from espalier.runs.learner import Learner, Row, Snapshot
 from espalier.runs.listing import RunSummary, list_runs
 from espalier.runs.lock import LOCK, FolderHeldError, locked
@@ -17,7 +19,9 @@ from espalier.runs.manifest import (
     recorded,
     refuse_other_config,
 )
-from espalier.runs.parallel import LostWorkersError, in_processes, on_cluster, on_device
+from espalier.runs.memory import peak_bytes, resident_bytes
+from espalier.runs.parallel import on_device
+from espalier.runs.partitions import Part, fill_table
 from espalier.runs.progress import Lines, Moment, Progress, averages, clock, describe, latest
 from espalier.runs.schedule import (
     AtEpochs,
@@ -31,6 +35,7 @@ from espalier.runs.schedule import (
 )
 
 __all__ = [
+    "HERE",
     "LOCK",
     "MANIFEST",
     "RESUME",
@@ -39,11 +44,13 @@ __all__ = [
     "EveryEpoch",
     "FolderHeldError",
     "Interrupted",
+    "Job",
     "Learner",
     "Lines",
     "LogSteps",
     "LostWorkersError",
     "Moment",
+    "Part",
     "Plan",
     "Precision",
     "Progress",
@@ -53,6 +60,7 @@ __all__ = [
     "Schedule",
     "Snapshot",
     "Step",
+    "Workers",
     "averages",
     "captured",
     "checkpoint_name",
@@ -61,18 +69,20 @@ __all__ = [
     "close_run",
     "describe",
     "describe_run",
+    "fill_table",
     "fit",
-    "in_processes",
     "interruptible",
     "latest",
     "list_runs",
     "locked",
     "matmul_precision",
-    "on_cluster",
     "on_device",
     "open_run",
     "parse_schedule",
+    "peak_bytes",
     "recorded",
     "refuse_other_config",
+    "resident_bytes",
+    "run_jobs",
     "steps_of",
 ]

@@ -1,7 +1,8 @@
 """A run is a folder: manifest.json, metrics, checkpoints, and the point to resume from.
 
 While a run is going on, rows are appended to `NAME.jsonl`, which survives a kill; when it ends
-they become `NAME.parquet`. Where pyarrow is absent the lines stay, and `tidy` turns them into
+they become `NAME.parquet`. A table that many jobs fill is a folder NAME of Parquet files, one a
+job (`runs.partitions`). Where pyarrow is absent the lines stay, and `tidy` turns them into
 Parquet on a machine that has it.
 """
 
@@ -83,14 +84,18 @@ class RunFolder:
 
     def tables(self) -> set[str]:
         """The names of the tables that were written so far."""
-        return {file.stem for end in ("jsonl", "parquet") for file in self.path.glob(f"*.{end}")}
+        files = [file for end in ("jsonl", "parquet") for file in self.path.glob(f"*.{end}")]
+        return {file.stem for file in files} | {
+            part.parent.name for part in self.path.glob("*/part-*.parquet")
+        }
 
     def rows(self, table: str = "metrics") -> list[Row]:
         """The rows of a table, in the order they were measured; the newer file wins."""
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
         if lines.exists():
             return [_row(lines, n, text) for n, text in enumerate(_whole_lines(lines), start=1)]
-        return _read_parquet(parquet) if parquet.exists() else []
+        parts = sorted((self.path / table).glob("part-*.parquet"))
+        return [row for file in parts or [parquet] if file.exists() for row in read_parquet(file)]
 
     def write_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
         """Replace a table's lines."""
@@ -236,7 +241,8 @@ def _whole_lines(file: Path) -> list[str]:
     return [line for line in whole.split("\n") if line]
 
 
-def _read_parquet(file: Path) -> list[Row]:
+def read_parquet(file: Path) -> list[Row]:
+    """The rows of one file."""
     import pyarrow
     import pyarrow.parquet
 

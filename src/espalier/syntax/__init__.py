@@ -16,10 +16,11 @@ from espalier.syntax.scores import SPACES, Scores, pair_scores
 from espalier.syntax.spanning import heaviest_noncrossing_trees, heaviest_trees
 from espalier.syntax.strata import by_distance, by_stratum
 from espalier.syntax.summary import Row, baseline_rows, probe, summarise
-from espalier.syntax.table import write_pairs
+from espalier.syntax.writing import PAIRS_AT_ONCE, write_pairs
 
 __all__ = [
     "CLASSES",
+    "PAIRS_AT_ONCE",
     "SPACES",
     "TREE",
     "Attachment",

@@ -49,14 +49,16 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
     True
     """
     with one_thread_each(workers or threads_for(model)) as pool:
-        return PairReader(model, pool).begin(bank).scores()
+        all_pairs = AllPairs(check_model(model), spaces=SPACES)
+        all_pairs.expect(words=len(bank.tags))
+        return PairReader(all_pairs, pool).begin(bank).scores()
 
 
 class PairReader:
     """A model made ready to read treebanks, on the threads of a pool."""
 
-    def __init__(self, model: LanguageModel, pool: ThreadPoolExecutor) -> None:
-        self._all_pairs, self._pool = AllPairs(check_model(model), spaces=SPACES), pool
+    def __init__(self, all_pairs: AllPairs, pool: ThreadPoolExecutor) -> None:
+        self._all_pairs, self._pool = all_pairs, pool
 
     def begin(self, bank: Treebank, *, hear: Hear | None = None) -> PairReading:
         """Start; what is returned waits for the end. Sentences that are alike are read once.
@@ -65,7 +67,6 @@ class PairReader:
         thread that read them.
         """
         numbers, places = encode_words(self._all_pairs.model, bank), pair_starts(bank.lengths)
-        self._all_pairs.expect(words=len(numbers))
         alike: dict[tuple[int, ...], list[int]] = {}
         for number, (start, stop) in enumerate(pairwise(bank.starts)):
             alike.setdefault(tuple(numbers[start:stop].tolist()), []).append(number)

@@ -10,13 +10,14 @@ import torch
 
 from espalier.errors import EspalierError
 from espalier.runs import (
+    Job,
     LostWorkersError,
     Progress,
     RunFolder,
-    in_processes,
+    Workers,
     locked,
-    on_cluster,
     refuse_other_config,
+    run_jobs,
 )
 from espalier.training.sweep.ensembles import split_ensembles, train_group
 from espalier.training.sweep.grid import Cell, Sweep
@@ -45,7 +46,8 @@ def run_sweep(
         if cluster is None and not sweep.workers:
             _train_groups(sweep.out, todo, device=device, progress=progress)
         else:
-            _train_apart(sweep, todo, cluster=cluster, progress=progress)
+            workers = Workers(sweep.workers, cluster)
+            _train_apart(sweep.out, todo, workers, device=device, progress=progress)
     return [sweep.out / cell.name for cell in sweep.cells]
 
 
@@ -73,32 +75,35 @@ def is_finished(folder: Path, cell: Cell) -> bool:
     )
 
 
-def train_cell(cell: Cell, folder: str) -> str:
+def train_cell(cell: Cell, folder: str, device: str) -> str:
     """Train one cell in this process, on one thread; return what was wrong, if anything was."""
     torch.set_num_threads(1)
     try:
-        train(cell.config(), folder, device="cpu")
+        train(cell.config(), folder, device=device)
     except EspalierError as error:
         return f"{cell.name}: {error}"
     return ""
 
 
 def _train_apart(
-    sweep: Sweep, cells: Sequence[Cell], *, cluster: str | None, progress: Progress | None
+    out: Path, cells: Sequence[Cell], workers: Workers, *, device: str, progress: Progress | None
 ) -> None:
-    """Train every cell in a process of its own; those that failed are told when all have ended."""
-    jobs = [(cell, str((sweep.out / cell.name).resolve())) for cell in cells]
+    """Train every cell in a process of its own; those that failed are told when all have ended.
+
+    On CPUs, unless a device is named: a cluster's workers with one are tagged.
+    """
+    device = "cpu" if device == "auto" else device
+    jobs = [
+        Job(cell.name, (cell, str((out / cell.name).resolve()), device), gpu=device != "cpu")
+        for cell in cells
+    ]
     wrong: list[str] = []
-    with watched(sweep.out, cells, progress):
-        if cluster is not None:
-            found = on_cluster(train_cell, jobs, address=cluster)
-        else:
-            found = in_processes(train_cell, jobs, workers=sweep.workers)
+    with watched(out, cells, progress):
         try:
-            for trouble in found:
+            for _, trouble in run_jobs(train_cell, jobs, workers):
                 wrong += [trouble] if trouble else []
         except LostWorkersError as lost:
-            wrong += [f"{cell.name}: {why}" for (cell, _), why in lost.jobs]
+            wrong += [f"{job.name}: {why}" for job, why in lost.jobs]
     if wrong:
         raise EspalierError(
             f"{len(wrong)} of {len(cells)} cells did not finish, the others did: "

@@ -1,0 +1,227 @@
+"""Many independent jobs: in this process, by local processes, or on a dask cluster.
+
+Jobs are taken up a few at a time, so that there may be any number of them. What a job returns
+depends on its arguments alone, so that results are the same wherever it is done.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from typing import Any
+
+from espalier.errors import ConfigError, EspalierError
+
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+ANSWER_SECONDS = 30  # in which a scheduler, on a busy machine too, should answer
+AHEAD = 4  # jobs that a cluster is given for each of its threads
+GPU = "GPU"  # the resource that workers with a device are tagged with
+
+
+@dataclass(frozen=True)
+class Job:
+    """A name and the arguments of one cell's work; `gpu` if it wants a worker with a device.
+
+    >>> Job("first", (7, 2)).arguments
+    (7, 2)
+    """
+
+    name: str
+    arguments: tuple[Any, ...] = ()
+    gpu: bool = False
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who does the jobs: this process (0), so many processes, or a dask scheduler's workers.
+
+    The workers of a cluster see the same files as this process.
+
+    >>> Workers(-1)
+    Traceback (most recent call last):
+    espalier.errors.ConfigError: at least one worker is needed; found workers = -1
+    """
+
+    count: int = 0
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.count < 0:
+            raise ConfigError(f"at least one worker is needed; found workers = {self.count}")
+
+
+HERE = Workers()
+
+
+class LostWorkersError(EspalierError):
+    """Processes ended while they worked; `jobs` are those they had, each with what ended it.
+
+    >>> str(LostWorkersError([(Job("a"), "its process was killed")]))[:53]
+    'a process was lost while it worked: a: its process wa'
+    """
+
+    def __init__(self, jobs: Sequence[tuple[Job, str]]) -> None:
+        count = "a process was" if len(jobs) == 1 else f"{len(jobs)} processes were"
+        named = "; ".join(f"{job.name}: {why}" for job, why in jobs[:4])
+        super().__init__(
+            f"{count} lost while it worked: {named}; what the others did is kept, and the same "
+            f"command does the rest"
+        )
+        self.jobs = tuple(jobs)
+
+
+def run_jobs(
+    function: Callable[..., Any], jobs: Iterable[Job], workers: Workers = HERE
+) -> Iterator[tuple[Job, Any]]:
+    """Every job with what `function` returns for its arguments, in any order.
+
+    An error ends it. When a worker is killed the other jobs are done all the same, and those that
+    were lost are told at the end by `LostWorkersError`.
+
+    >>> [found for _, found in run_jobs(divmod, [Job("a", (7, 2)), Job("b", (9, 4))])]
+    [(3, 1), (2, 1)]
+    """
+    if workers.cluster is not None:
+        yield from _on_cluster(function, jobs, workers.cluster)
+    elif workers.count:
+        yield from _in_processes(function, jobs, workers.count)
+    else:
+        for job in jobs:
+            yield job, function(*job.arguments)
+
+
+def _in_processes(
+    function: Callable[..., Any], jobs: Iterable[Job], workers: int
+) -> Iterator[tuple[Job, Any]]:
+    """By processes that end with the last job.
+
+    Each is a pool of its own: when it is killed, it is known which job it had.
+    """
+    from joblib.externals.loky import ProcessPoolExecutor
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    waiting, lost = iter(jobs), list[tuple[Job, str]]()
+    running: dict[Future[Any], tuple[Any, Job]] = {}
+
+    def begin(pool: Any = None) -> None:
+        job = next(waiting, None)
+        if job is not None:
+            pool = pool or ProcessPoolExecutor(1, env=ONE_THREAD)
+            with _without_ctrl_c():
+                running[pool.submit(function, *job.arguments)] = pool, job
+        elif pool is not None:
+            pool.shutdown(wait=False)
+
+    try:
+        for _ in range(workers):
+            begin()
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                pool, job = running.pop(future)
+                failure = future.exception()
+                if isinstance(failure, BrokenProcessPool):
+                    lost.append((job, _ending(failure)))
+                    begin()
+                    continue
+                if failure is not None:
+                    pool.shutdown(wait=False)
+                    raise failure
+                begin(pool)
+                yield job, future.result()
+    finally:
+        for pool, _ in running.values():
+            # As if from outside: loky's own kill_workers may trip over a job that ends meanwhile.
+            for process in list(pool._processes.values()):
+                process.kill()
+            pool.shutdown(wait=True)
+    if lost:
+        raise LostWorkersError(lost)
+
+
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """A block whose new processes never hear of Ctrl-C, which reaches all those of a terminal.
+
+    It waits for the end of the block: this process hears of it, and ends the others.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # as it starts, it lets signals through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _ending(failure: BaseException) -> str:
+    """How a process ended, in words."""
+    found = re.search(r"exit codes of the workers are \{(.*)\}", str(failure))
+    code = f" ({found[1]})" if found else ""
+    return f"its process was killed{code}, perhaps for want of memory"
+
+
+def _on_cluster(
+    function: Callable[..., Any], jobs: Iterable[Job], address: str
+) -> Iterator[tuple[Job, Any]]:
+    """By the workers of a scheduler; a job whose worker dies is given to another by the scheduler.
+
+    Jobs whose workers died again and again are lost.
+    """
+    waiting, lost = iter(jobs), list[tuple[Job, str]]()
+    with _connected(address) as client:
+        from distributed import KilledWorker, as_completed
+
+        given: dict[Any, Job] = {}
+        done = as_completed()
+
+        def begin() -> None:
+            while len(given) < AHEAD * max(1, sum(client.nthreads().values())):
+                job = next(waiting, None)
+                if job is None:
+                    return
+                tags = _tags(client, job)
+                future = client.submit(function, *job.arguments, pure=False, retries=2, **tags)
+                given[future] = job
+                done.add(future)
+
+        begin()
+        for future in done:
+            job, failure = given.pop(future), future.exception()
+            begin()
+            if isinstance(failure, KilledWorker):
+                lost.append((job, "its worker died again and again"))
+            else:
+                yield job, future.result()
+    if lost:
+        raise LostWorkersError(lost)
+
+
+def _connected(address: str) -> Any:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ConfigError("a cluster needs dask: pip install 'espalier[cluster]'") from error
+    try:
+        return Client(address, timeout=ANSWER_SECONDS)
+    except (OSError, ValueError) as error:  # nobody answers, or it is no address
+        raise ConfigError(f"no dask scheduler answers at {address}: {error}") from error
+
+
+def _tags(client: Any, job: Job) -> dict[str, Any]:
+    """What a job's worker has to have; where no worker has it, nobody would ever take the job."""
+    if not job.gpu:
+        return {}
+    workers = client.scheduler_info()["workers"].values()
+    if workers and not any(one["resources"].get(GPU) for one in workers):
+        raise ConfigError(
+            f"{job.name} wants a GPU, and none of the cluster's {len(workers)} workers has one; "
+            f"start some by: dask worker ADDRESS --nthreads 1 --resources {GPU}=1"
+        )
+    return {"resources": {GPU: 1}}

@@ -1,0 +1,109 @@
+"""A table of many jobs as a folder of Parquet files, one a job, each written whole or not at all.
+
+A job that is killed leaves nothing, and one that is done twice leaves the same file: no row is
+lost, and none is there twice. What is there and whole is not computed again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from espalier.files import atomic_path, marked, remove_leftovers
+from espalier.runs.jobs import HERE, Job, Workers, run_jobs
+from espalier.runs.memory import peak_bytes
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one job left: its name and number of rows.
+
+    `peak_bytes` is the most memory that its process held; 0 if it was there before.
+    """
+
+    name: str
+    rows: int
+    peak_bytes: int = 0
+
+
+def fill_table(
+    folder: Path,
+    function: Callable[..., Any],
+    jobs: Iterable[Job],
+    workers: Workers = HERE,
+    *,
+    columns: Mapping[str, str] | None = None,
+) -> Iterator[Part]:
+    """Every job's part, after those that were not there were computed and written.
+
+    `function` returns a table of pyarrow's, or rows whose `columns` are of these types. A job's
+    file is part-NAME.parquet, and rows are in the order of the names. Whoever calls holds the lock.
+
+    >>> place = getfixture("tmp_path") / "squares"
+    >>> jobs = [Job(str(n), (n,)) for n in (1, 2)]
+    >>> [part.rows for part in fill_table(place, _squares, jobs, columns={"square": "int64"})]
+    [1, 1]
+    """
+    folder.mkdir(exist_ok=True)
+    remove_leftovers(folder)
+    there: deque[Part] = deque()
+
+    def missing() -> Iterator[Job]:
+        for job in jobs:
+            file = folder / f"part-{job.name}.parquet"
+            rows = _whole(file)
+            if rows is None:
+                arguments = (function, str(file.resolve()), columns, *job.arguments)
+                yield replace(job, arguments=arguments)
+            else:
+                there.append(Part(job.name, rows))
+
+    for job, (rows, peak) in run_jobs(_write, missing(), workers):
+        while there:
+            yield there.popleft()
+        yield Part(job.name, rows, peak)
+    yield from there
+
+
+def _whole(file: Path) -> int | None:
+    """The rows of a part that is there and can be read; None if it is to be computed."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        return int(parquet.read_metadata(file).num_rows)
+    except (OSError, pyarrow.ArrowException):
+        return None
+
+
+def _write(
+    function: Callable[..., Any], file: str, columns: Mapping[str, str] | None, *arguments: Any
+) -> tuple[int, int]:
+    """Compute a part and write it; its rows, and the most memory that this process has held."""
+    from pyarrow import parquet
+
+    table = as_table(function(*arguments), columns)
+    with atomic_path(file) as temporary:
+        parquet.write_table(marked(table), temporary, compression="zstd")
+    return len(table), peak_bytes()
+
+
+def as_table(rows: Any, columns: Mapping[str, str] | None) -> pyarrow.Table:
+    """Rows as a table with these columns; a table as it is."""
+    import pyarrow as pa
+
+    if isinstance(rows, pa.Table):
+        return rows
+    given = (columns or {}).items()
+    schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in given])
+    return pa.Table.from_pylist(rows, schema=schema if columns else None)
+
+
+def _squares(number: int) -> list[dict[str, int]]:
+    return [{"square": number * number}]
