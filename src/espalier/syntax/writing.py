@@ -74,10 +74,9 @@ def write_pairs(
         model, counts = _counted(check_model(model), counts), None
     elif not isinstance(model, Network):
         vocabulary_of(model)
+    reader = PartReader(model, asked, counts)
     if not path.suffix:
-        return _fill(
-            PartReader(model, asked, counts), source, RunFolder.create(path), workers, report
-        )
+        return _fill(reader, source, RunFolder.create(path), workers, report)
     if path.is_dir() or not path.parent.is_dir():
         raise FileError(f"cannot write {path}: name a file in a folder that is there")
     parts = RunFolder.create(path.with_name(f".{path.name}.parts"))
