@@ -5,7 +5,7 @@ import time
 import pytest
 import torch
 
-from espalier.runs import in_processes, interruptible, on_device
+from espalier.runs import Job, Workers, interruptible, on_device, run_jobs
 
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")  # nothing is computed there
 
@@ -60,7 +60,8 @@ def hears_ctrl_c(number):
 
 
 def test_ctrl_c_is_not_heard_by_processes_which_this_one_ends():
-    assert list(in_processes(hears_ctrl_c, [(0,), (1,), (2,)], workers=2)) == [False] * 3
+    jobs = [Job(str(n), (n,)) for n in range(3)]
+    assert [heard for _, heard in run_jobs(hears_ctrl_c, jobs, Workers(2))] == [False] * 3
     assert hears_ctrl_c(0)
 
 
