@@ -3,6 +3,7 @@ import shutil
 import signal
 import threading
 import time
+from functools import cache
 
 import pytest
 import torch
@@ -17,12 +18,12 @@ TOML = """
 out = "{out}"
 {more}
 [corpus]
-tokens = 3000
+tokens = 1500
 vocabulary = 20
-rules = 100
+rules = 50
 scaffolds = 10
 copies = 20
-tests = 30
+tests = 20
 [network]
 hidden = 16
 [recipe]
@@ -64,19 +65,38 @@ def plan(tmp_path, name, *, epochs=2, more=""):
     return read_sweep(file)
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A sweep of so many epochs, trained without a stop; where a name is given, a copy of it."""
+    place = tmp_path_factory.mktemp("trained")
+
+    @cache
+    def whole(epochs):
+        sweep = plan(place, f"epochs-{epochs}", epochs=epochs)
+        run_sweep(sweep, device="cpu")
+        return sweep
+
+    def copied(epochs, path=None):
+        if path is None:
+            return whole(epochs)
+        shutil.copytree(whole(epochs).out, path)
+        return plan(path.parent, path.name, epochs=epochs)
+
+    return copied
+
+
 def rows_of(folder):
     return RunFolder(folder).rows()
 
 
-def test_ensembles_and_workers_leave_the_same_folders(tmp_path):
-    together = plan(tmp_path, "together")
+def test_ensembles_and_workers_leave_the_same_folders(tmp_path, trained):
+    together = trained(2)
     apart = plan(tmp_path, "apart", more="workers = 2")
-    for sweep in (together, apart):
-        folders = run_sweep(sweep, device="cpu")
-        assert [folder.name for folder in folders] == [
-            f"length={k}-setting={s}" for k in (2, 3) for s in ("familiar", "unfamiliar")
-        ]
-        assert pending(sweep) == []
+    folders = run_sweep(apart, device="cpu")
+    assert [folder.name for folder in folders] == [
+        f"length={k}-setting={s}" for k in (2, 3) for s in ("familiar", "unfamiliar")
+    ]
+    assert pending(apart) == pending(together) == []
     for one, other in zip(together.cells, apart.cells, strict=True):
         mine, theirs = rows_of(together.out / one.name), rows_of(apart.out / other.name)
         assert [row["member"] for row in mine] == [row["member"] for row in theirs]
@@ -89,11 +109,11 @@ def test_ensembles_and_workers_leave_the_same_folders(tmp_path):
     assert not list(together.out.glob(".ensemble*"))
 
 
-def test_finished_cells_are_skipped(tmp_path):
-    sweep = plan(tmp_path, "again")
-    folders = run_sweep(sweep, device="cpu")
+def test_finished_cells_are_skipped(tmp_path, trained):
+    sweep = trained(2, tmp_path / "again")
+    folders = [sweep.out / cell.name for cell in sweep.cells]
     before = [(f / "manifest.json").stat().st_mtime_ns for f in folders]
-    run_sweep(sweep, device="cpu")
+    assert run_sweep(sweep, device="cpu") == folders
     assert [(f / "manifest.json").stat().st_mtime_ns for f in folders] == before
     listed = list_runs(sweep.out)
     assert [(run.status, run.epoch, run.epochs) for run in listed] == [("finished", 2.0, 2)] * 4
@@ -125,7 +145,7 @@ def test_a_wrong_cell_is_refused_before_anything_runs(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_cluster_survives_a_killed_worker(tmp_path):
+def test_a_cluster_survives_a_killed_worker(tmp_path, trained):
     distributed = pytest.importorskip("distributed", reason="pip install 'espalier[cluster]'")
     sweep = plan(tmp_path, "cluster", epochs=5)
     with distributed.LocalCluster(
@@ -146,10 +166,8 @@ def test_a_cluster_survives_a_killed_worker(tmp_path):
         run_sweep(sweep, cluster=cluster.scheduler_address)
         killer.join()
     assert all(is_finished(sweep.out / cell.name, cell) for cell in sweep.cells)
-    alone = plan(tmp_path, "alone", epochs=5)
-    run_sweep(alone, device="cpu")
     for cell in sweep.cells:
-        mine, theirs = rows_of(sweep.out / cell.name), rows_of(alone.out / cell.name)
+        mine, theirs = rows_of(sweep.out / cell.name), rows_of(trained(5).out / cell.name)
         assert len(mine) == 5
         assert mine[-1]["in_domain"] == pytest.approx(theirs[-1]["in_domain"], rel=1e-2)
 
@@ -175,10 +193,9 @@ def assert_same_folder(mine, theirs):
         assert all(torch.equal(tensors[name], others[file][name]) for name in tensors), file
 
 
-def test_more_epochs_go_on_and_end_as_if_they_had_been_asked_for_at_first(tmp_path):
-    at_once = plan(tmp_path, "at-once", epochs=5)
-    run_sweep(at_once, device="cpu")
-    run_sweep(plan(tmp_path, "grown", epochs=2), device="cpu")
+def test_more_epochs_go_on_and_end_as_if_they_had_been_asked_for_at_first(tmp_path, trained):
+    at_once = trained(5)
+    trained(2, tmp_path / "grown")
     steps = []
     more = plan(tmp_path, "grown", epochs=5)
     assert len(pending(more)) == 4
@@ -191,10 +208,9 @@ def test_more_epochs_go_on_and_end_as_if_they_had_been_asked_for_at_first(tmp_pa
         assert_same_folder(more.out / cell.name, at_once.out / cell.name)
 
 
-def test_one_cell_goes_on_alone(tmp_path):
+def test_one_cell_goes_on_alone(tmp_path, trained):
     """Out of its ensemble, it is the run that it would have been by itself, but for rounding."""
-    sweep = plan(tmp_path, "sweep", epochs=2)
-    run_sweep(sweep, device="cpu")
+    sweep = trained(2, tmp_path / "sweep")
     config = plan(tmp_path, "sweep", epochs=4).cells[1].config()
     steps, folder = [], sweep.out / sweep.cells[1].name
     found = train(config, folder, device="cpu", progress=lambda moment: steps.append(moment.step))
@@ -205,32 +221,29 @@ def test_one_cell_goes_on_alone(tmp_path):
     )
 
 
-def test_cells_at_different_steps_all_come_to_the_end(tmp_path):
+def test_cells_at_different_steps_all_come_to_the_end(tmp_path, trained):
     """One cell alone was trained further, another was lost: the rest go on together."""
-    sweep = plan(tmp_path, "mixed", epochs=2)
-    run_sweep(sweep, device="cpu")
+    sweep = trained(2, tmp_path / "mixed")
     ahead, gone = sweep.cells[0], sweep.cells[1]
     train(plan(tmp_path, "mixed", epochs=3).cells[0].config(), sweep.out / ahead.name, device="cpu")
     shutil.rmtree(sweep.out / gone.name)
-    more = plan(tmp_path, "mixed", epochs=4)
+    more = plan(tmp_path, "mixed", epochs=5)
     run_sweep(more, device="cpu")
-    wanted = plan(tmp_path, "whole", epochs=4)
-    run_sweep(wanted, device="cpu")
     for cell in more.cells:
-        mine, theirs = (rows_of(sweep.out / cell.name) for sweep in (more, wanted))
-        assert [row["epoch"] for row in mine] == [1, 2, 3, 4]
+        mine, theirs = (rows_of(sweep.out / cell.name) for sweep in (more, trained(5)))
+        assert [row["epoch"] for row in mine] == [1, 2, 3, 4, 5]
         assert [row["in_domain"] for row in mine] == pytest.approx(
             [row["in_domain"] for row in theirs], rel=1e-3
         )
 
 
 @pytest.mark.parametrize("epochs", [(4, 4), (2, 4)])
-def test_an_interrupted_ensemble_goes_on(tmp_path, epochs):
+def test_an_interrupted_ensemble_goes_on(tmp_path, trained, epochs):
     """Stopped on its way, be it to the first epochs or to more of them."""
     first, last = epochs
     name = "stopped"
     if first < last:
-        run_sweep(plan(tmp_path, name, epochs=first), device="cpu")
+        trained(first, tmp_path / name)
 
     def stop(moment):
         if moment.rows and moment.step >= 3 * moment.steps_per_epoch:
@@ -238,17 +251,15 @@ def test_an_interrupted_ensemble_goes_on(tmp_path, epochs):
 
     with pytest.raises(Interrupted, match=r"saved in .*\.ensemble-"):
         run_sweep(plan(tmp_path, name, epochs=last), device="cpu", progress=stop)
-    steps = []
-    whole, resumed = plan(tmp_path, "whole", epochs=last + 1), plan(tmp_path, name, epochs=last + 1)
+    steps, whole, resumed = [], trained(last + 1), plan(tmp_path, name, epochs=last + 1)
     run_sweep(resumed, device="cpu", progress=lambda moment: steps.append(moment.step))
-    run_sweep(whole, device="cpu")
     assert min(steps) > 3 * rows_of(whole.out / whole.cells[0].name)[0]["step"]
     for cell in whole.cells:
         assert_same_folder(resumed.out / cell.name, whole.out / cell.name)
 
 
-def test_a_cell_of_other_settings_is_refused(tmp_path):
-    run_sweep(plan(tmp_path, "one", epochs=2), device="cpu")
+def test_a_cell_of_other_settings_is_refused(tmp_path, trained):
+    trained(2, tmp_path / "one")
     for change in ('keep = "epoch:2"', "gradients = true"):
         with pytest.raises(ConfigError, match=r"holds another run: (keep|gradients) "):
             run_sweep(plan(tmp_path, "one", epochs=2, more=change), device="cpu")
