@@ -162,8 +162,10 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
             folder.tidy()
         rows = pd.DataFrame(folder.rows(ROWS))
         found = Reproduction(manifest["name"], folder.path, manifest, rows)
-        for picture in missing:
-            write_figure(picture, found.plot())
+        if missing:
+            figure = found.plot()
+            for picture in missing:
+                write_figure(picture, figure)
     return found
 
 
