@@ -13,11 +13,16 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory):
+def runs_folder(tmp_path_factory):
+    """The runs that are listed."""
+    return make_runs(tmp_path_factory.mktemp("explorer"))
+
+
+@pytest.fixture(scope="session")
+def address(runs_folder):
     """The explorer, started as a person starts it."""
     pytest.importorskip("uvicorn", reason="needs espalier[explore]")
-    folder = make_runs(tmp_path_factory.mktemp("explorer"))
-    command = [sys.executable, "-m", "espalier", "explore", str(folder), "--no-browser"]
+    command = [sys.executable, "-m", "espalier", "explore", str(runs_folder), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         yield process.stdout.readline().strip().split("#")[0]
         process.terminate()
@@ -45,6 +50,7 @@ class Visit:
         page.on("console", lambda one: one.type in ("error", "warning") and self.faults.append(one))
         page.on("pageerror", lambda one: self.faults.append(one))
         page.on("request", lambda one: self.requests.append(one.url))
+        page.on("response", lambda one: one.status >= 400 and self.faults.append(one.url))
 
     def __getattr__(self, name):
         return getattr(self.page, name)

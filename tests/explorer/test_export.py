@@ -75,26 +75,6 @@ def test_the_files_work_without_a_server(visit, offline):
     visit.check("file:")
 
 
-def test_the_page_writes_itself_to_a_file_and_to_pictures(visit, address, tmp_path):
-    expect = pytest.importorskip("playwright.sync_api").expect
-    visit.goto(f"{address}#view=programs&program=histogram&input=hello&step=2")
-    expect(visit.locator(".answer")).to_contain_text("every value agrees", timeout=300_000)
-    visit.get_by_role("button", name="Residual stream", exact=True).click()
-    expect(visit.locator(".legend")).to_contain_text("dimensions")
-    for name in ("PNG", "CSV"):
-        with visit.expect_download() as kept:
-            visit.get_by_role("button", name=name).click()
-        assert kept.value.path().stat().st_size > 500
-    with visit.expect_download() as page:
-        visit.get_by_role("button", name="HTML").click()
-    page.value.save_as(tmp_path / "page.html")
-    visit.goto((tmp_path / "page.html").as_uri())
-    expect(visit.locator(".legend")).to_contain_text("dimensions are not 0")  # the view as it was
-    expect(visit.locator(".answer")).to_contain_text("1 1 2 2 1")
-    visit.faults = [one for one in visit.faults if "histor" not in str(one)]
-    visit.check(address)
-
-
 FAKE = """
 const answers = JSON.parse(document.getElementById("answers").textContent);
 const listeners = {};

@@ -14,7 +14,7 @@ from espalier.results import Result
 
 Answer = dict[str, Any]
 # Those that need torch, and so a process that may take its time.
-HEAVY = ("weights", "residual", "attention", "models", "sentence", "pair", "file")
+HEAVY = ("weights", "residual", "attention", "models", "sentence", "pair", "claims", "file")
 SUFFIXES = (".png", ".svg", ".csv", ".html")
 
 
@@ -65,6 +65,7 @@ def _questions() -> dict[str, Callable[[Session, Answer], Answer]]:
         "rules": programs.search_rules,
         "runs": training_runs.show_runs,
         "run": training_runs.show_run,
+        "claims": training_runs.show_claims,
         **{name: weights(name) for name in ("weights", "residual", "attention")},
         **{name: networks(name) for name in ("models", "sentence", "pair")},
     }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from espalier.data import Parsed, read_conllu
@@ -14,20 +16,23 @@ from espalier.decomposition import (
     InputHessian,
     Occlusion,
     PairMatrix,
-    Parts,
     ShapleyInteraction,
     interdependence,
 )
 from espalier.errors import ConfigError, DataError, EspalierError, nearest
 from espalier.explorer.session import ENGLISH, Session, number_of, text_of
 from espalier.loading import load
-from espalier.nets.language import english_model
-from espalier.nets.lstm import LanguageModel, models_of, read_tensors
+from espalier.nets.language import english_model, models_of
+from espalier.nets.lstm import LanguageModel, read_tensors
 from espalier.networks import network
 from espalier.runs import MANIFEST, RunFolder
 
 Answer = dict[str, Any]
 
+PACKAGED: dict[str, Callable[[], Any]] = {
+    ENGLISH: english_model,
+    f"{ENGLISH} transformer": lambda: english_model("transformer"),
+}
 MOST_WORDS = 60
 MOST_SENTENCES = 300
 TOP = 5
@@ -47,14 +52,13 @@ BASELINES: dict[str, tuple[str, Any]] = {
 def list_models(session: Session, asked: Answer) -> Answer:
     """The models, with the checkpoints of those that are runs; the methods; parsed sentences."""
     return {
-        "models": [{"name": ENGLISH, "checkpoints": []}, *_files(session), *_runs(session)],
+        "models": [
+            *({"name": name, "checkpoints": []} for name in (*PACKAGED, *session.models)),
+            *_runs(session),
+        ],
         "methods": [*ALLOCATIONS.items(), *((name, text) for name, (text, _) in BASELINES.items())],
         "sentences": [" ".join(one.words) for one in _parses(session)],
     }
-
-
-def _files(session: Session) -> list[Answer]:
-    return [{"name": name, "checkpoints": []} for name in session.models]
 
 
 def _runs(session: Session) -> list[Answer]:
@@ -64,12 +68,12 @@ def _runs(session: Session) -> list[Answer]:
     for manifest in sorted(root.rglob(MANIFEST)) if session.runs and root.is_dir() else []:
         folder = RunFolder(manifest.parent)
         try:
-            about = folder.manifest() or {}
+            about, checkpoints = folder.manifest() or {}, list(folder.checkpoints())
         except EspalierError:  # the view of runs says what is wrong with it
             continue
-        if about.get("kind") in ("scaffold", "text"):
+        if about.get("kind") in ("scaffold", "text") and checkpoints:
             name = f"run {manifest.parent.relative_to(root)}"
-            found.append({"name": name, "checkpoints": list(folder.checkpoints())})
+            found.append({"name": name, "checkpoints": checkpoints})
     return found
 
 
@@ -84,27 +88,29 @@ def _parses(session: Session) -> list[Parsed]:
 def _model(session: Session, asked: Answer) -> Any:
     """The model that a page names, at a checkpoint where it is a run."""
     name, checkpoint = asked.get("model") or ENGLISH, asked.get("checkpoint") or ""
-    known = [ENGLISH, *session.models, *(one["name"] for one in _runs(session))]
+    known = [*PACKAGED, *session.models, *(one["name"] for one in _runs(session))]
     if name not in known:
         raise ConfigError(f"there is no model {name!r} here; {nearest(name, known)}")
-    if name == ENGLISH:
-        return session.once("english", english_model)
+    if name in PACKAGED:
+        return session.once(("packaged", name), PACKAGED[name])
     if name in session.models:
         return session.once(("network", name), lambda: load(name))
     folder = session.folder(str(name).removeprefix("run "))
     kept = list(RunFolder(folder).checkpoints())
-    if not kept or (checkpoint and checkpoint not in kept):
+    if checkpoint and checkpoint not in kept:
         raise ConfigError(f"the run has no checkpoint {checkpoint!r}; {nearest(checkpoint, kept)}")
     file = folder / f"{checkpoint or kept[-1]}.safetensors"
     # The first member of an ensemble, or the only model.
     return session.once(("network", str(file)), lambda: models_of(*read_tensors(file))[0])
 
 
-def _options(asked: Answer) -> Answer:
+def _options(model: Any, asked: Answer) -> Answer:
     method = asked.get("method") or "papers"
     layer, space = asked.get("layer", -1), asked.get("space") or "hidden"
     if type(layer) is not int or space not in ("hidden", "logits"):
         raise DataError(f"layer is a number and space hidden or logits; found {layer!r}, {space!r}")
+    if method == "hessian" and not (isinstance(model, LanguageModel) and layer == -1):
+        raise ConfigError("the second derivative is that of an LSTM's last layer; choose another")
     if method in ALLOCATIONS:
         options: Answer = {"allocation": method}
     elif method in BASELINES:
@@ -128,7 +134,9 @@ def matrix_of(session: Session, asked: Answer) -> PairMatrix:
     model = _model(session, asked)
     words = _words(model, asked)
     key = ("pairs", *(str(asked.get(name)) for name in _KEYS))
-    found: PairMatrix = session.once(key, lambda: interdependence(model, words, **_options(asked)))
+    found: PairMatrix = session.once(
+        key, lambda: interdependence(model, words, **_options(model, asked))
+    )
     return found
 
 
@@ -153,13 +161,14 @@ def show_sentence(session: Session, asked: Answer) -> Answer:
 def show_pair(session: Session, asked: Answer) -> Answer:
     """What each of two words contributes, what both do beyond that, and what each predicts."""
     model = _model(session, asked)
-    words, options = _words(model, asked), _options(asked)
+    words, options = _words(model, asked), _options(model, asked)
     if "method" in options:
         raise ConfigError("a pair is taken apart by decomposition; choose an allocation")
     a, b = (number_of(asked, name, most=len(words) - 1) for name in ("a", "b"))
     found: Dependence = interdependence(model, words, a=[a], b=[b], **options)
     one, other, both = found.parts
     rows = [("a", one), ("b", other), ("both", both)]
+    is_last = options.get("layer", -1) in (-1, network(model).layers)  # others predict nothing
     return {
         "value": _number(float(found)),
         "at": found.at,
@@ -170,28 +179,26 @@ def show_pair(session: Session, asked: Answer) -> Answer:
             {
                 "name": name,
                 "norm": _number(float(part.relevant[found.at].norm())),
-                "next": _next(model, part.probabilities()[found.at]),
+                "next": _next(model, part.probabilities()[found.at]) if is_last else [],
             }
             for name, part in rows
         ],
-        "whole": _next(model, _whole(both)[found.at]),
+        "whole": _next(model, _prediction(model, words)[found.at]),
     }
 
 
-def _whole(parts: Parts) -> Tensor:
-    """What the model itself predicts, the decoder's bias included."""
-    logits = parts.logits("hidden")
-    bias = getattr(getattr(parts.model, "decoder", None), "bias", None)
-    with_bias = logits if bias is None or parts.space == "logits" else logits + bias.detach()
-    return with_bias.softmax(-1)
+@torch.no_grad()
+def _prediction(model: Any, words: list[Any]) -> Tensor:
+    """What the model itself predicts after each word."""
+    logits: Tensor = model(torch.tensor([network(model).read(words).ids]))[0]
+    return logits[0].softmax(-1)
 
 
 def _next(model: Any, probabilities: Tensor) -> list[list[Any]]:
     chosen = probabilities.topk(min(TOP, len(probabilities)))
     numbers = chosen.indices.tolist()
     words = getattr(model, "vocabulary", None)
-    known = isinstance(model, LanguageModel) and words is not None
-    names = words.decode(numbers) if known and words is not None else map(str, numbers)
+    names = map(str, numbers) if words is None else words.decode(numbers)
     return [[name, round(p, 5)] for name, p in zip(names, chosen.values.tolist(), strict=True)]
 
 

@@ -14,6 +14,7 @@ from espalier.errors import ConfigError
 from espalier.explorer.answers import answer
 from espalier.explorer.bundle import page_of, script, styles
 from espalier.explorer.session import Session
+from espalier.explorer.training_runs import REPRODUCTION
 from espalier.files import write_text
 
 RENDER = """
@@ -104,7 +105,14 @@ def _questions(session: Session, state: dict[str, str]) -> list[tuple[str, dict[
             return [("models", {}), ("sentence", asked)]
         case "runs":
             chosen = [name for name in state.get("runs", "").split("|") if name]
-            return [("runs", {}), *(("run", {"run": name}) for name in chosen)]
+            asked_of = {name: answer(session, "run", {"run": name}) for name in chosen}
+            claims = [name for name in chosen if asked_of[name].get("kind") == REPRODUCTION]
+            runs = [
+                (kind, {"run": name})
+                for kind, some in (("run", chosen), ("claims", claims))
+                for name in some
+            ]
+            return [("runs", {}), *runs]
         case _:
             program = state.setdefault("program", "addition")
             about = answer(session, "program", {"program": program})

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from espalier.errors import EspalierError
 from espalier.explorer.session import Session
-from espalier.runs import RunFolder, latest, list_runs
+from espalier.runs import RunFolder, list_runs
 
 Answer = dict[str, Any]
 
 MOST_RUNS = 400
 MOST_POINTS = 400  # of one curve
 MOST_ROWS = 400  # of a reproduction's table
+REPRODUCTION = "reproduction"
 HORIZONTAL = ("step", "epoch", "seconds")
 
 
@@ -37,6 +39,7 @@ def show_runs(session: Session, asked: Answer) -> Answer:
                 "epoch": round(one.epoch, 3),
                 "epochs": one.epochs,
                 "measures": {name: _number(value) for name, value in one.measures.items()},
+                "trouble": one.trouble,
             }
             for one in found[:MOST_RUNS]
         ],
@@ -44,23 +47,28 @@ def show_runs(session: Session, asked: Answer) -> Answer:
 
 
 def show_run(session: Session, asked: Answer) -> Answer:
-    """A run's curves, or a reproduction's table."""
-    path = session.folder(asked.get("run"))
-    folder = RunFolder(path)
-    manifest = folder.manifest() or {}
-    about = {
-        "name": asked.get("run"),
-        "kind": str(manifest.get("kind", "?")),
-        "status": str(manifest.get("status", "?")),
-        "config": {
-            name: str(value)[:80]
-            for name, value in (manifest.get("config") or {}).items()
-            if isinstance(value, str | int | float | bool | None)
-        },
-    }
-    if about["kind"] == "reproduction":
-        return about | _table(path)
-    return about | _curves(folder.rows())
+    """A run's settings and curves; what is wrong with it where it is damaged."""
+    folder = RunFolder(session.folder(asked.get("run")))
+    about: Answer = {"name": asked["run"], "kind": "?", "status": "damaged"}
+    try:
+        manifest = folder.manifest()
+        if manifest is None:
+            return about | {"note": "it has no manifest, so it is no run"}
+        settings = manifest.get("config")
+        about |= {"kind": str(manifest.get("kind", "?")), "config": dict(_settings(settings, ""))}
+        curves = {} if about["kind"] == REPRODUCTION else _curves(folder.rows())
+        return about | {"status": str(manifest.get("status", "?"))} | curves
+    except (EspalierError, AttributeError, TypeError, ValueError) as error:
+        return about | {"note": f"it cannot be read: {error}"}
+
+
+def _settings(config: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Every setting by its path, such as network.hidden."""
+    if isinstance(config, dict):
+        for key, value in config.items():
+            yield from _settings(value, f"{name}.{key}" if name else str(key))
+    elif name:
+        yield name, str(config)[:80]
 
 
 def _curves(rows: list[dict[str, Any]]) -> Answer:
@@ -78,8 +86,7 @@ def _curves(rows: list[dict[str, Any]]) -> Answer:
         ]
         for name in names
     }
-    last = {} if not rows else {"at": _number(latest(rows)[0].get(across, 0))}
-    return {"across": across, "curves": curves, **last}
+    return {"across": across, "curves": curves}
 
 
 def _member(row: dict[str, Any]) -> str:
@@ -93,13 +100,11 @@ def _points(rows: list[dict[str, Any]], across: str, name: str, member: str) -> 
     return [[_number(row.get(across, 0)), _number(row[name])] for row in kept]
 
 
-def _table(path: Path) -> Answer:
-    from espalier.experiments import read_reproduction
+def show_claims(session: Session, asked: Answer) -> Answer:
+    """A reproduction's table: claims with verdicts and intervals, where it has some."""
+    from espalier.experiments import read_reproduction  # with torch
 
-    try:
-        frame = read_reproduction(path).table()
-    except EspalierError as error:
-        return {"note": str(error)}
+    frame = read_reproduction(session.folder(asked.get("run"))).table()
     rows = frame.head(MOST_ROWS).itertuples(index=False)
     return {
         "columns": [str(name) for name in frame.columns],

@@ -1,4 +1,5 @@
 // The explorer: tabs, the address, and the export of what is looked at. A home gives it `ask`.
+import { asPng, asSvg } from "./drawing.js";
 import { download, keyOf as key, make } from "./dom.js";
 import { networksView } from "./networks.js";
 import { programsView } from "./programs.js";
@@ -56,32 +57,10 @@ export function start(root, home) {
     say("One file was written that needs no network: it holds what was looked at here.");
   }
 
-  // The first drawing of a view as a file: the styles that it needs go with it.
-  async function drawing(suffix) {
-    const svg = view.element.querySelector("svg");
-    const copy = svg.cloneNode(true);
-    const { width, height } = svg.getBoundingClientRect();
-    const look = ["fill", "stroke", "stroke-width", "stroke-opacity", "font", "text-anchor", "opacity"];
-    const shown = [...svg.querySelectorAll("*")];
-    [...copy.querySelectorAll("*")].forEach((one, n) => {
-      const style = getComputedStyle(shown[n]);
-      one.setAttribute("style", look.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
-    });
-    copy.setAttribute("width", width);
-    copy.setAttribute("height", height);
-    copy.setAttribute("xmlns", svg.namespaceURI);
-    const text = new XMLSerializer().serializeToString(copy);
+  async function draw(suffix) {
     const name = `espalier-${state.get("view")}${suffix}`;
-    if (suffix === ".svg") return download(name, new Blob([text], { type: "image/svg+xml" }));
-    const image = new Image();
-    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
-    await image.decode();
-    const canvas = make("canvas", { width: 2 * width, height: 2 * height });
-    const pen = canvas.getContext("2d");
-    pen.fillStyle = getComputedStyle(document.body).backgroundColor;
-    pen.fillRect(0, 0, canvas.width, canvas.height);
-    pen.drawImage(image, 0, 0, canvas.width, canvas.height);
-    return canvas.toBlob((blob) => download(name, blob));
+    download(name, await (suffix === ".svg" ? asSvg(view.element) : asPng(view.element)));
+    say(`${name} was written.`);
   }
 
   async function writeFile(suffix) {
@@ -93,7 +72,7 @@ export function start(root, home) {
       const lines = [names, ...rows.map((row) => names.map((name) => row[name] ?? ""))];
       return download("runs.csv", new Blob([lines.map((line) => line.map(String).map(quoted).join(",")).join("\n")]));
     }
-    if (!asked && view?.element.querySelector("svg")) return drawing(suffix);
+    if (!asked && suffix !== ".csv" && view?.element.querySelector("figure svg")) return draw(suffix);
     if (!asked) return say("There is nothing to write yet.");
     say(`Writing ${suffix} …`);
     const found = await ask("file", { ...asked, suffix });

@@ -54,6 +54,34 @@ export const keyOf = (name, asked) =>
     value && typeof value === "object" && !Array.isArray(value)
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value)}`;
 
+// Does one piece of work at a time. While one is done only the newest of those that came since waits;
+// the others are answered by null.
+export function oneAtATime() {
+  let [busy, next] = [false, null];
+  async function go() {
+    busy = true;
+    while (next) {
+      const [work, done] = next;
+      next = null;
+      done(await work());
+    }
+    busy = false;
+  }
+  return (work) => new Promise((done) => {
+    next?.[1](null);
+    next = [work, done];
+    if (!busy) go();
+  });
+}
+
+// Draws a part of the page again without taking the keyboard's place from it.
+export function keepFocus(part, draw) {
+  const all = () => [...part.querySelectorAll("button, input, select, [tabindex]")];
+  const at = all().indexOf(part.getRootNode().activeElement);
+  draw();
+  if (at >= 0) all()[at]?.focus();
+}
+
 // A file for the reader to keep.
 export function download(name, blob) {
   const link = make("a", { href: URL.createObjectURL(blob), download: name });

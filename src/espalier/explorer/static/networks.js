@@ -1,6 +1,6 @@
 // Networks: a sentence's interdependence as arcs and matrix, two words taken apart, side by side.
 import { arcs } from "./arcs.js";
-import { labelled, make, number, select, tint } from "./dom.js";
+import { keepFocus, labelled, make, number, oneAtATime, select, tint } from "./dom.js";
 import { grid } from "./grid.js";
 
 const FIRST = "the city of London is the capital of England";
@@ -37,6 +37,7 @@ export function networksView({ ask, state, update, say, live }) {
 function panel({ ask, state, update, known, live, ending }) {
   const own = (name) => state.get(name + ending);
   let [found, turn, chosen] = [null, 0, []];
+  const [read, takeApart] = [oneAtATime(), oneAtATime()];
   let model = known.models.find((one) => one.name === own("model")) ?? known.models[0];
   const sentence = make("input", { type: "text", "aria-label": "Sentence", maxlength: "600", list: `parsed${ending}`,
     value: own("sentence") ?? state.get("sentence") ?? known.sentences[0] ?? FIRST });
@@ -70,7 +71,9 @@ function panel({ ask, state, update, known, live, ending }) {
     make("aside", { class: "cell", "aria-label": "Two words" }, apart));
   const element = make("div", { class: "panel" }, form, sliding, note, below);
 
-  const asked = () => ({ model: model.name, checkpoint: checkpoint(), sentence: sentence.value, method: method.value, space: space.value, layer: Number(layer.value) });
+  // Logits are those of the last layer.
+  const asked = () => ({ model: model.name, checkpoint: checkpoint(), sentence: sentence.value, method: method.value, space: space.value,
+    layer: space.value === "logits" ? -1 : Number(layer.value) });
   const checkpoint = () => { const slider = sliding.querySelector("input"); return slider ? model.checkpoints[Number(slider.value)] : ""; };
 
   // A slider over the checkpoints of a run.
@@ -88,10 +91,11 @@ function panel({ ask, state, update, known, live, ending }) {
 
   async function go() {
     const mine = ++turn;
+    layer.disabled = space.value === "logits";
     update({ [`sentence${ending}`]: sentence.value });
     note.replaceChildren("reading …");
-    const answer = await ask("sentence", asked());
-    if (mine !== turn) return;
+    const answer = await read(() => ask("sentence", asked()));
+    if (mine !== turn || answer === null) return;
     found = answer;
     below.hidden = Boolean(found.error);
     if (found.error) {
@@ -115,7 +119,7 @@ function panel({ ask, state, update, known, live, ending }) {
   }
 
   function paint() {
-    picture.replaceChildren(arcs(found, { most: Number(many.value), chosen, onword: word, onpair: pick }));
+    keepFocus(picture, () => picture.replaceChildren(arcs(found, { most: Number(many.value), chosen, onword: word, onpair: pick })));
     const largest = Math.max(1e-9, ...found.values.flat().filter((value) => value !== null));
     table.show({
       rows: found.words.length, columns: found.words.length, widest: Math.max(5, ...found.words.map((one) => Math.min(10, one.length))),
@@ -143,8 +147,8 @@ function panel({ ask, state, update, known, live, ending }) {
     chosen = [left, right];
     update({ [`pair${ending}`]: `${left},${right}` });
     paint();
-    const pair = await ask("pair", { ...asked(), a: left, b: right });
-    if (String(chosen) !== String([left, right])) return;
+    const pair = await takeApart(() => ask("pair", { ...asked(), a: left, b: right }));
+    if (pair === null || String(chosen) !== String([left, right])) return;
     if (pair.error) return apart.replaceChildren(make("p", { class: "quiet" }, pair.error));
     const [a, b] = pair.words;
     const names = { a, b, both: `${a} + ${b}` };
@@ -153,7 +157,7 @@ function panel({ ask, state, update, known, live, ending }) {
       make("p", { class: "quiet" }, `Read after “${found.words[pair.at]}”. Of ${number(pair.joint)} that both contribute together, ${number(pair.interaction)} is no sum of what each does alone.`),
       make("table", {}, make("thead", {}, make("tr", {}, ["part", "size", "predicts next"].map((text) => make("th", { scope: "col" }, text)))),
         make("tbody", {}, rows.map(([name, size, next]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, size),
-          make("td", {}, next.map(([text, p]) => make("span", { class: "word" }, text, make("small", {}, ` ${p < 0.001 ? p.toExponential(0) : number(p)} `)))))))));
+          make("td", {}, next.length ? "" : make("span", { class: "quiet" }, "only the last layer predicts"), next.map(([text, p]) => make("span", { class: "word" }, text, make("small", {}, ` ${p < 0.001 ? p.toExponential(0) : number(p)} `)))))))));
   }
   build();
   return { element, go, file: () => (found && !found.error ? { view: "sentence", ...asked() } : null) };

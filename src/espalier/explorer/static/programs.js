@@ -1,6 +1,6 @@
 // Programs: type an input, step through its trace, ask why, set a value, look at the weights.
 import { cellPanel } from "./cell.js";
-import { isTyping, labelled, make, plural, select } from "./dom.js";
+import { isTyping, labelled, make, oneAtATime, plural, select } from "./dom.js";
 import { grid } from "./grid.js";
 import { attentionModel, firstWritten, residualModel, symbolsModel, tally } from "./models.js";
 import { player } from "./player.js";
@@ -20,6 +20,7 @@ export function programsView({ ask, state, update, say, live }) {
   let mode = state.get("mode") in MODES ? state.get("mode") : "symbols";
   let sets = readSets(state.get("sets"));
   let [asking, newest, head] = [0, 0, null];
+  const [weigh, look] = [oneAtATime(), oneAtATime()]; // of the weights, and of their stream and heads
   const chooser = make("select", { "aria-label": "Program", onchange: () => choose(chooser.value) });
   const input = make("input", { type: "text", "aria-label": "Input", spellcheck: "false", autocomplete: "off", maxlength: "2000" });
   const form = make("form", { class: "ask", onsubmit: (event) => { event.preventDefault(); sets = []; go({ step: 0, cell: "" }); } },
@@ -104,8 +105,8 @@ export function programsView({ ask, state, update, say, live }) {
     const cell = (state.get("cell") ?? "").match(/^(\d+),(\d+)$/)?.slice(1).map(Number);
     show();
     if (cell && cell[0] < run.data.names.length && cell[1] < run.data.tokens.length) await explain(...cell);
-    const other = await ask("weights", asked());
-    if (turn !== asking) return;
+    const other = await weigh(() => ask("weights", asked()));
+    if (turn !== asking || other === null) return;
     weights = other;
     tell(before);
     if (mode === "weights") show();
@@ -117,8 +118,8 @@ export function programsView({ ask, state, update, say, live }) {
     if (mode !== "weights" || weights?.differences !== null) return;
     const turn = asking;
     say("Comparing every value of a long run …");
-    const found = await ask("weights", { ...asked(), thorough: true });
-    if (turn !== asking) return;
+    const found = await weigh(() => ask("weights", { ...asked(), thorough: true }));
+    if (turn !== asking || found === null) return;
     weights = found;
     say("");
     tell(null);
@@ -169,9 +170,9 @@ export function programsView({ ask, state, update, say, live }) {
     table.link([]);
     const turn = ++newest;
     const layer = Math.max(1, (step.place + 1) >> 1);
-    const found = mode === "residual" ? await ask("residual", { ...asked(), step: step.place })
-      : head === null ? { error: "this program has no heads" } : await ask("attention", { ...asked(), head, layer });
-    if (turn !== newest) return;
+    const found = mode === "residual" ? await look(() => ask("residual", { ...asked(), step: step.place }))
+      : head === null ? { error: "this program has no heads" } : await look(() => ask("attention", { ...asked(), head, layer }));
+    if (turn !== newest || found === null) return;
     if (found.error) note.textContent = found.error;
     else table.show(mode === "residual" ? residualModel(found, run.data) : attentionModel(found, run.data));
     if (!found.error) {

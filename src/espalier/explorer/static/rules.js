@@ -1,9 +1,10 @@
 // The rules of a program, searched, with how often each fired.
-import { make, plural } from "./dom.js";
+import { make, oneAtATime, plural } from "./dom.js";
 
 export function rulesPanel({ ask }) {
   let waiting = null;
   let turn = 0;
+  const search = oneAtATime();
   const box = make("input", { type: "search", "aria-label": "Search the rules", placeholder: "words that a rule holds, such as a variable or a value", maxlength: "200",
     oninput: () => { clearTimeout(waiting); waiting = setTimeout(() => show(box.value), 150); } });
   const count = make("p", { class: "quiet", "aria-live": "polite" });
@@ -15,8 +16,8 @@ export function rulesPanel({ ask }) {
   async function show(query) {
     const mine = ++turn;
     box.value = query;
-    const found = await ask(query);
-    if (mine !== turn) return;
+    const found = await search(() => ask(query));
+    if (mine !== turn || found === null) return;
     count.textContent = found.error ?? `${plural(found.found, "rule")}, of which ${found.fired} fired on this input${found.rules.length < found.found ? `; the first ${found.rules.length} are listed` : ""}.`;
     list.replaceChildren(...(found.rules ?? []).map(([name, text, fired]) =>
       make("tr", { class: fired ? "fired" : "" }, make("td", {}, String(name)), make("td", {}, fired ? `${fired}×` : ""), make("td", {}, make("code", {}, text)))));

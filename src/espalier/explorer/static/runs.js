@@ -1,11 +1,13 @@
 // Runs: folders with their state, curves that grow while training goes on, claims with verdicts.
 import { chart } from "./curves.js";
-import { make, number, plural } from "./dom.js";
+import { keepFocus, make, number, plural } from "./dom.js";
 
-const EVERY = 3000; // how often a run that goes on is read again
+const EVERY = 3000; // how often runs are read again while one goes on
+const MOST = 40; // runs that one click chooses
 
 export function runsView({ ask, state, update, say, live }) {
   let [timer, shown, chosen] = [null, "", (state.get("runs") ?? "").split("|").filter(Boolean)];
+  let turn = 0;
   let [list, filter] = [null, state.get("find") ?? ""];
   const box = make("input", { type: "search", "aria-label": "Find runs", placeholder: "name, kind or state", value: filter, maxlength: "200",
     oninput: () => { filter = box.value; update({ find: filter }); table(); } });
@@ -17,24 +19,27 @@ export function runsView({ ask, state, update, say, live }) {
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs" }, make("table", {}, head, body)), detail);
 
   const matches = (run) => filter.toLowerCase().split(/\s+/).every((word) => `${run.name} ${run.kind} ${run.status}`.toLowerCase().includes(word));
-  function table() {
+  const table = () => keepFocus(element, rows);
+  function rows() {
     const some = list.runs.filter(matches);
     const names = [...new Set(some.flatMap((run) => Object.keys(run.measures)))].slice(0, 4);
     note.textContent = list.folder
       ? `${plural(list.runs.length, "run")} in ${list.folder}${some.length < list.runs.length ? `, ${some.length} of them shown` : ""}${list.left ? `; ${list.left} more are not listed` : ""}. Choose some to see their curves side by side.`
       : "No folder of runs was given. Start with: espalier explore RUN_FOLDER";
-    head.replaceChildren(make("tr", {}, ["", "run", "kind", "state", "epoch", ...names].map((text) => make("th", { scope: "col" }, text))));
+    const all = make("input", { type: "checkbox", checked: some.length > 0 && some.every((run) => chosen.includes(run.name)), "aria-label": "Show every run that is listed",
+      onchange: () => { chosen = all.checked ? some.slice(0, MOST).map((run) => run.name) : []; choose(null); } });
+    head.replaceChildren(make("tr", {}, [all, "run", "kind", "state", "epoch", ...names].map((text) => make("th", { scope: "col" }, text))));
     body.replaceChildren(...some.map((run) => {
       const check = make("input", { type: "checkbox", checked: chosen.includes(run.name), "aria-label": `Show ${run.name}`, onchange: () => choose(run.name, check.checked) });
       return make("tr", {}, make("td", {}, check),
         make("th", { scope: "row" }, make("button", { type: "button", class: "plain", onclick: () => { chosen = []; choose(run.name, true); } }, run.name)),
-        make("td", {}, run.kind + (run.members > 1 ? ` ×${run.members}` : "")), make("td", { class: `state ${run.status}` }, run.status),
+        make("td", {}, run.kind + (run.members > 1 ? ` ×${run.members}` : "")), make("td", { class: `state ${run.status}`, title: run.trouble ?? "" }, run.status, run.trouble ? make("small", {}, ` ${run.trouble}`) : ""),
         make("td", {}, run.epochs ? `${number(run.epoch)} of ${run.epochs}` : ""), names.map((name) => make("td", {}, run.measures[name] === undefined ? "" : number(run.measures[name]))));
     }));
   }
 
   function choose(name, on) {
-    chosen = on ? [...chosen.filter((one) => one !== name), name] : chosen.filter((one) => one !== name);
+    if (name !== null) chosen = on ? [...chosen.filter((one) => one !== name), name] : chosen.filter((one) => one !== name);
     update({ runs: chosen.join("|") });
     table();
     return draw();
@@ -42,7 +47,13 @@ export function runsView({ ask, state, update, say, live }) {
 
   // A small multiple for each chosen run and measure; tables for reproductions.
   async function draw() {
-    const found = await Promise.all(chosen.map((run) => ask("run", { run })));
+    const mine = ++turn;
+    const found = [];
+    for (const run of chosen) { // one after the other: a server refuses too many at once
+      const one = await ask("run", { run });
+      found.push(one.kind === "reproduction" ? { ...one, ...await ask("claims", { run }) } : one);
+      if (mine !== turn) return;
+    }
     const text = JSON.stringify(found);
     if (text === shown) return;
     shown = text;
@@ -53,7 +64,12 @@ export function runsView({ ask, state, update, say, live }) {
         limits[name] = [Math.min(limits[name]?.[0] ?? Infinity, ...all), Math.max(limits[name]?.[1] ?? -Infinity, ...all)];
       }
     }
-    detail.replaceChildren(...found.map((run) => make("article", {}, make("h2", {}, run.name ?? "", make("small", { class: `state ${run.status}` }, ` ${run.kind ?? ""}, ${run.status ?? ""}`)),
+    // What tells the runs of a sweep apart.
+    const settings = [...new Set(found.flatMap((run) => Object.keys(run.config ?? {})))]
+      .filter((name) => new Set(found.filter((run) => run.config).map((run) => run.config[name])).size > 1).slice(0, 4);
+    detail.classList.toggle("sweep", found.length > 1);
+    detail.replaceChildren(...found.map((run, place) => make("article", {}, make("h2", {}, run.name ?? chosen[place], make("small", { class: `state ${run.status}` }, ` ${run.kind ?? ""}, ${run.status ?? ""}`)),
+      settings.length && run.config ? make("p", { class: "quiet own" }, settings.map((name) => `${name} = ${run.config[name] ?? "–"}`).join(", ")) : "",
       run.error || run.note ? make("p", { class: "quiet" }, run.error ?? run.note) : "",
       run.config && Object.keys(run.config).length ? make("details", {}, make("summary", {}, "settings"), make("dl", {}, Object.entries(run.config).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))) : "",
       make("div", { class: "charts" }, Object.entries(run.curves ?? {}).map(([name, lines]) => chart({ title: name, lines, across: run.across, limits: limits[name] }))),
@@ -81,7 +97,11 @@ export function runsView({ ask, state, update, say, live }) {
     async open() {
       await refresh();
       // A page in the background asks nothing.
-      if (live) timer = setInterval(() => document.hidden || !list?.runs.some((run) => run.status === "running") || refresh(), EVERY);
+      let idle = 0; // another run may begin, so that the list is read now and then
+      if (live) timer = setInterval(() => {
+        idle = list?.runs.some((run) => run.status === "running") ? 0 : (idle + 1) % 5;
+        if (!document.hidden && !idle) refresh();
+      }, EVERY);
     },
     close: () => clearInterval(timer),
     table: () => list?.runs.map((run) => ({ name: run.name, kind: run.kind, status: run.status, epoch: run.epoch, ...run.measures })),
