@@ -7,7 +7,8 @@ import pytest
 from espalier.errors import FileError
 from espalier.explorer import Session, answer, save_page, widget
 from espalier.explorer.bundle import asset, order, page_of, script, template
-from espalier.explorer.notebook import RENDER, key_of
+from espalier.explorer.notebook import RENDER
+from espalier.explorer.saved_page import key_of
 
 
 def test_every_module_is_in_the_file_once_and_after_what_it_needs():

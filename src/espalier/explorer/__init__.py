@@ -1,8 +1,8 @@
 """What a person looks at: programs, networks and runs on a local page, in a file, in a notebook.
 
 A page asks questions by name (`answers`), among what was named when it was opened (`session`). The
-same modules of `static/` draw it in three homes: `server` on loopback, `bundle` as one file that
-needs no network, `notebook` as a widget. Needs the extra `espalier[explore]` for the first.
+same modules of `static/` draw it in three homes: `server` on loopback, `saved_page` as one file
+that needs no network, `notebook` as a widget. Needs the extra `espalier[explore]` for the first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from espalier.explorer.answers import answer
 from espalier.explorer.session import Session
 
 if TYPE_CHECKING:
-    from espalier.explorer.notebook import save_page, widget
+    from espalier.explorer.notebook import widget
+    from espalier.explorer.saved_page import save_page
     from espalier.explorer.server import serve
 
 __all__ = ["Session", "answer", "save_page", "serve", "widget"]
@@ -25,8 +26,12 @@ def __getattr__(name: str) -> Any:
         from espalier.explorer.server import serve
 
         return serve
-    if name in ("save_page", "widget"):
-        from espalier.explorer import notebook
+    if name == "save_page":
+        from espalier.explorer.saved_page import save_page
 
-        return getattr(notebook, name)
+        return save_page
+    if name == "widget":
+        from espalier.explorer.notebook import widget
+
+        return widget
     raise AttributeError(f"module 'espalier.explorer' has no attribute {name!r}")

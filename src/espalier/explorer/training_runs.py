@@ -22,9 +22,7 @@ HORIZONTAL = ("step", "epoch", "seconds")
 
 def show_runs(session: Session, asked: Answer) -> Answer:
     """Every run of the folder: kind, state, how far it came, and its last measures."""
-    if not session.runs:
-        return {"folder": "", "runs": []}
-    if not Path(session.runs).is_dir():
+    if not session.runs or not Path(session.runs).is_dir():
         return {"folder": session.runs, "runs": []}
     found = list_runs(session.runs)
     return {
@@ -80,13 +78,11 @@ def _curves(rows: list[dict[str, Any]]) -> Answer:
         if name not in HORIZONTAL and any(isinstance(row.get(name), float) for row in rows)
     ]
     members = list(dict.fromkeys(_member(row) for row in rows))
-    curves = {
-        name: [
-            {"member": member, "points": _points(rows, across, name, member)} for member in members
-        ]
+    lines = {
+        name: [{"member": one, "points": _points(rows, across, name, one)} for one in members]
         for name in names
     }
-    return {"across": across, "curves": curves}
+    return {"across": across, "curves": lines}
 
 
 def _member(row: dict[str, Any]) -> str:
