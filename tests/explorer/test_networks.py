@@ -7,6 +7,7 @@ import pytest
 
 import espalier as es
 from espalier.explorer import Session, answer
+from espalier.explorer.networks import PACKAGED
 from explorer.test_answers import typed
 
 SENTENCE = "the city of London is xyzzy"
@@ -27,6 +28,17 @@ def test_a_matrix_is_that_of_the_library(session, space):
     np.testing.assert_allclose(shown, pairs.values, rtol=1e-4)
     assert found["unknown"] == [5]
     assert found["words"][5] == "xyzzy"
+
+
+@pytest.mark.parametrize("model", PACKAGED)
+def test_every_model_of_the_package_reads_a_sentence(session, model):
+    found = answer(session, "sentence", {"sentence": SENTENCE, "model": model})
+    if "holds no checkpoint" in found.get("error", ""):
+        pytest.skip("its weights are not in this checkout")
+    assert (found["words"][5], found["unknown"]) == ("xyzzy", [5])
+    pair = answer(session, "pair", {"sentence": SENTENCE, "model": model, "a": 1, "b": 3})
+    assert pair["value"] == pytest.approx(found["values"][1][3], rel=1e-3)
+    assert all(isinstance(word, str) and not word.isdecimal() for word, _ in pair["whole"])
 
 
 def test_a_pair_is_taken_apart_as_the_library_does(session):

@@ -15,7 +15,7 @@ TYPE = """async ([label, texts, busy]) => {
     const began = performance.now();
     do {
       await new Promise((done) => setTimeout(done));
-      if (performance.now() - began > 90000) throw new Error(`no answer to "${text}"`);
+      if (performance.now() - began > 300000) throw new Error(`no answer to "${text}"`);
     } while (!test());
   };
   for (const text of texts) {
