@@ -53,6 +53,7 @@ def write_reference(docs: Path) -> None:
         (folder / f"{room}.md").write_text(room_page(sys.modules[room], seen))
     (folder / "names.md").write_text(names_page())
     text = app.generate_docs(output_format="markdown")
+    text = text.replace(" -m sphinx", "")  # how the site is built is no part of a command
     text = re.sub(r"(?s)## Table of Contents\n.*?(?=\*\*Commands)", "", text)  # the margin has it
     (folder / "command-line.md").write_text(text.replace("# espalier\n", "# The command line\n", 1))
 

@@ -74,8 +74,12 @@ def main(words: list[str] | None = None) -> None:
 def misread(error: CycloptsError) -> str:
     """What was wrong with the words of a command, in one line, and where to read on."""
     finding = " ".join(str(error).split())
+    argument = getattr(error, "argument", None)
+    if argument is not None and argument.field_info.is_positional:  # it has no -- in the help
+        finding = finding.replace(argument.name, argument.name.lstrip("-").upper())
     command = " ".join(["espalier", *(error.command_chain or ())])
-    return f"{finding[0].lower()}{finding[1:].rstrip('.')}; see {command} --help"
+    whole = finding if finding.endswith("...") else finding.removesuffix(".")
+    return f"{whole[0].lower()}{whole[1:]}; see {command} --help"
 
 
 if __name__ == "__main__":

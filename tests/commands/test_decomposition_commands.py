@@ -56,6 +56,8 @@ def test_decompose_shows_parts_and_what_the_focus_predicts(app, model, tmp_path,
     assert str(parts) in said
     best = parts.model.vocabulary.words[int(parts.probabilities()[-1].argmax())]
     assert f"predicted by the focus alone: {best} " in said
+    app("decompose", "-m", str(model), "the cat sat", "--focus", "the", "sat", "--top", "3")
+    assert capsys.readouterr().out == said
     app("decompose", "-m", str(model), "the cat", "--focus", "0", "-o", str(tmp_path / "p.csv"))
     assert len(pd.read_csv(tmp_path / "p.csv")) == 2
 

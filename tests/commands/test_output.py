@@ -91,7 +91,7 @@ def test_a_made_up_language_does_not_replace_a_text(tmp_path):
 @pytest.mark.parametrize(
     "words",
     ["run", "nonsense", "run addition 1+1 --engin x", "run addition --engine foo 1",
-     "decompose a --focus x", "train text", "train txt", "runs a b"],
+     "decompose a --top x", "train text", "train txt", "runs a b"],
 )  # fmt: skip
 def test_a_misread_command_is_one_line_and_status_2(words, capsys):
     assert status(*words.split()) == 2
