@@ -5,6 +5,7 @@ import sys
 from docs.pages.architectures import architectures
 from docs.pages.composition import composition
 from docs.pages.learning import learning
+from docs.pages.minimal import minimal
 from docs.pages.realism import realism
 from docs.pages.syntax import syntax
 
@@ -12,6 +13,7 @@ PAGES = {
     "architectures": architectures,
     "composition": composition,
     "learning": learning,
+    "minimal": minimal,
     "realism": realism,
     "syntax": syntax,
 }

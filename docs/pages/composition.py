@@ -14,6 +14,7 @@ from docs.pages.filling import DOCS, fill, markdown, read_manifests, read_rows
 from espalier import experiments
 from espalier.data import ScaffoldConfig
 from espalier.experiments import scaffold_claims
+from espalier.experiments.further_claims import further_claims
 from espalier.files import write_figure, write_text
 
 DOMAINS = {"in_domain": "scaffolds of training", "out_of_domain": "random scaffolds"}
@@ -27,10 +28,14 @@ def composition(docs: Path = DOCS) -> list[str]:
     rows = {number: read_rows(data, f"bottom-up-figure-{number}") for number in NUMBERS}
     manifests = read_manifests(data)
     corpus = manifests["bottom-up-figure-8"]["config"]["models"]["corpus"]
-    claims = scaffold_claims.decide(rows, chance=1 / ScaffoldConfig(**corpus).vocabulary_size)
+    chance = 1 / ScaffoldConfig(**corpus).vocabulary_size
+    claims = scaffold_claims.decide(rows, chance=chance)
+    further = scaffold_claims.decide(rows, chance=chance, chosen=further_claims())
     drawn = {f"bottom-up-figure-{number}": rows[number] for number in NUMBERS}
     drawn |= {"interdependence-figure-6": rows[10], "scaffold-claims": claims}
+    drawn["scaffold-claims-further"] = further
     blocks = {"run": describe(manifests), "scaffold-claims": markdown(decided(claims))}
+    blocks["scaffold-claims-further"] = markdown(decided(further))
     blocks |= {f"bottom-up-figure-{n}": markdown(TABLES[n](rows[n])) for n in NUMBERS}
     logits = named("interdependence-figure-6", rows[10])
     blocks["interdependence-figure-6"] = markdown(by_domain(logits))

@@ -26,6 +26,7 @@ LABELS = {
     "interdependence-figure-6": ("epoch", "DI(open, scaffold), logits", "familiar"),
     "english-dropout": ("epoch", "validation perplexity", "dropout 0.5"),
     "scaffold-claims": ("scaffold length k", "P(close | open) at the end", "holds"),
+    "scaffold-claims-further": ("scaffold length k", "and is brittle to overtraining", "holds"),
 }
 
 

@@ -43,6 +43,7 @@ class Claim:
     values: Callable[[Pair], pandas.Series]
     side: Literal["above", "below"] = "above"
     bound: Callable[[Pair], float] = lambda _: 0.0
+    over_lengths: bool = False  # one number of all lengths together, not one a length
 
     def holds(self, interval: Interval, bound: float) -> bool:
         """Whether the interval lies on the right side of the bound."""

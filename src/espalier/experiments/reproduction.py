@@ -25,6 +25,7 @@ from espalier.experiments.deadline import deadline
 from espalier.experiments.experiment import Experiment, Scale, check_scale, parts_of
 from espalier.experiments.language_checkpoints import digest
 from espalier.experiments.languages import Language
+from espalier.experiments.minimal_versions import MinimalVersions
 from espalier.experiments.parity_models import (
     LEARNERS,
     Learner,
@@ -211,7 +212,8 @@ def _describe(asked: dict[str, Any], config: Any, cache: RunCache) -> dict[str, 
     """The manifest of a reproduction that is about to begin."""
     manifest = describe_run(KIND, asked["config"], data={}, device=cache.device)
     manifest["versions"] |= _versions(("pandas", "matplotlib"))
-    behind: list[ScaffoldModels | Language | Learner] = [
+    behind: list[ScaffoldModels | Language | Learner | MinimalVersions] = [
+        *parts_of(config, MinimalVersions),
         *parts_of(config, ScaffoldModels),
         *parts_of(config, Language),
         *parts_of(config, LEARNERS),

@@ -5,7 +5,7 @@ What decides a claim stands in `espalier.experiments.claims`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,15 +55,18 @@ def rows_by_figure(config: Claims, cache: RunCache) -> dict[int, pandas.DataFram
     }
 
 
-def decide(tables: Mapping[int, pandas.DataFrame], *, chance: float) -> pandas.DataFrame:
-    """The claims by the rows of Figures 7, 8, 10 and 12."""
+def decide(
+    tables: Mapping[int, pandas.DataFrame], *, chance: float, chosen: Sequence[Claim] | None = None
+) -> pandas.DataFrame:
+    """The claims, by default the five, by their figures' rows; length 0 is all lengths together."""
     import pandas as pd
 
     found = []
-    for claim in claims():
-        for length, some in tables[claim.figure].groupby("length"):
-            settings = dict(tuple(some.groupby("setting")))
-            pair = Pair(settings["familiar"], settings["unfamiliar"], chance)
+    for claim in chosen or claims():
+        rows = tables[claim.figure]
+        for length, some in [(0, rows)] if claim.over_lengths else rows.groupby("length"):
+            familiar = some["setting"] == "familiar"
+            pair = Pair(some[familiar], some[~familiar], chance)
             found.append(_judge(claim, pair) | {"length": length})
     return pd.DataFrame(found)
 
@@ -88,13 +91,13 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
     found = []
     for (key, statement), some in rows.groupby(["claim", "statement"], sort=True):
         numbers = {
-            f"k = {row.length}": f"{row.mean:.3g} [{row.low:.3g}, {row.high:.3g}]"
+            f"k = {row.length or 'all'}": f"{row.mean:.3g} [{row.low:.3g}, {row.high:.3g}]"
             for row in some.itertuples()
         }
         holds_if = f"{some['side'].iloc[0]} {some['bound'].iloc[0]:.3g}"
         words = {"claim": key, "statement": statement, "verdict": verdict(some)}
         found.append(words | {"holds if": holds_if} | numbers)
-    return pd.DataFrame(found)
+    return pd.DataFrame(found).fillna("")
 
 
 def verdict(rows: pandas.DataFrame) -> str:

@@ -5,6 +5,7 @@ from espalier.show.figures.canvas import Look, svg
 from espalier.show.figures.histories import draw_circuit, draw_history
 from espalier.show.figures.learning import draw_training
 from espalier.show.figures.pairs import draw_pairs, draw_parts
+from espalier.show.figures.shares import draw_shares
 from espalier.show.figures.strata import (
     draw_distances,
     draw_effects,
@@ -43,6 +44,7 @@ __all__ = [
     "draw_probe",
     "draw_runs",
     "draw_sets",
+    "draw_shares",
     "draw_strata",
     "draw_trace",
     "draw_training",

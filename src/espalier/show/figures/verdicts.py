@@ -42,7 +42,7 @@ def _draw(panel: Any, rows: pandas.DataFrame) -> None:
         inside = INK if row.holds else "white"
         panel.plot(at, row.mean, "o", ms=6, mec=INK, mfc=inside)
     panel.axhline(rows["bound"].iloc[0], color=RED, ls="--", lw=1.2)
-    panel.set_xticks(range(len(rows)), rows["length"].tolist())
+    panel.set_xticks(range(len(rows)), [length or "all" for length in rows["length"]])
     panel.set_xlim(-0.5, len(rows) - 0.5)
     panel.tick_params(labelsize=8)
     panel.grid(axis="y", alpha=0.25, lw=0.5)

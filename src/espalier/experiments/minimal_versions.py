@@ -1,0 +1,151 @@
+"""Minimal versions of the zoo's programs for training sets of growing size.
+
+The ALTA paper asks of parity and SCAN what a training set needs of a program, and how far that
+gets on other inputs. Here it is asked of every program. Nothing is trained: a minimal version is
+compiled, and its weights answer inputs that no training set has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from espalier.compiler import CompiledModel, compile_program
+from espalier.errors import EspalierError
+from espalier.experiments.cache import RunCache
+from espalier.experiments.experiment import Experiment, Row, Scale
+from espalier.experiments.intervals import summarise
+from espalier.learnability import minimal
+from espalier.programs import ask
+from espalier.training import check_seeds
+from espalier.zoo import Entry, load, names
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+SPARE_LAYERS = 1  # beyond those that the program takes for the test inputs
+DRAWS = 10  # test inputs drawn for each that is wanted: those of training are left out
+
+
+@dataclass(frozen=True)
+class MinimalVersions:
+    """Which programs, how many training inputs, and how large an input may be."""
+
+    programs: tuple[str, ...]
+    inputs: tuple[int, ...] = (1, 4, 16, 64, 256, 1024)
+    tests: int = 200
+    size: int = 10
+    seeds: int = 5
+
+    @classmethod
+    def at(cls, scale: Scale) -> MinimalVersions:
+        """The preset of a scale; `small` leaves out the two largest programs."""
+        every = tuple(sorted(names()))
+        if scale == "paper":
+            return cls(every)
+        if scale == "small":
+            fewer = tuple(name for name in every if name not in ("scan", "subleq"))
+            return cls(fewer, inputs=(1, 4, 16, 64, 256), tests=100, seeds=3)
+        return cls(("addition", "reverse"), inputs=(1, 4), tests=10, size=4, seeds=2)
+
+
+def measure(config: MinimalVersions, cache: RunCache) -> list[Row]:
+    """One row a program, seed and number of training inputs."""
+    return [
+        row
+        for name in config.programs
+        for seed in check_seeds(config.seeds)
+        for row in rows_of(load(name), seed, config)
+    ]
+
+
+def rows_of(entry: Entry, seed: int, config: MinimalVersions) -> list[Row]:
+    """Rules kept and right answers as the training set grows; each set begins with the last."""
+    drawn = entry.samples(max(config.inputs), size=config.size, seed=2 * seed)
+    read = [answer.read for answer in ask(entry, drawn)]
+    tests = _unseen(entry, drawn, seed, config)
+    wanted = ask(entry, tests)
+    most = max(max(answer.layers) for answer in wanted) + SPARE_LAYERS
+    right = [answer.value for answer in wanted]
+    rows: list[Row] = []
+    for count in config.inputs:
+        small = minimal(entry.program, read[:count], max_layers=entry.max_layers)
+        found = answers_of(entry, compile_program(small), tests, entry.max_layers or most)
+        rows.append(
+            {
+                "program": entry.name,
+                "seed": seed,
+                "inputs": count,
+                "rules": len(small.rules),
+                "all_rules": len(entry.program.rules),
+                "tested": len(tests),
+                "right": sum(one == other for one, other in zip(found, right, strict=True)),
+            }
+        )
+    return rows
+
+
+def _unseen(entry: Entry, drawn: Sequence[Any], seed: int, config: MinimalVersions) -> list[Any]:
+    """Random inputs that are in no training set; all that were drawn, where each is in one."""
+    seen = {tuple(entry.encode(one)) for one in drawn}
+    pool = entry.samples(DRAWS * config.tests, size=config.size, seed=2 * seed + 1)
+    found = [one for one in pool if tuple(entry.encode(one)) not in seen]
+    return (found or pool)[: config.tests]
+
+
+def answers_of(entry: Entry, model: CompiledModel, inputs: Sequence[Any], layers: int) -> list[Any]:
+    """What a model answers; None where its outputs are no answer, as those of some positions."""
+    found = ask(replace(entry, decode=tuple), inputs, model=model, max_layers=layers)
+    return [_decoded(entry, answer.value) for answer in found]
+
+
+def _decoded(entry: Entry, outputs: tuple[int, ...]) -> Any:
+    try:
+        return entry.decode(outputs)
+    except EspalierError:
+        return None
+
+
+def shares(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """The share of rules kept and of right answers, with intervals over seeds."""
+    import pandas as pd
+
+    parts = {
+        "rules kept": rows["rules"] / rows["all_rules"],
+        "right answers": rows["right"] / rows["tested"],
+    }
+    found = [
+        summarise(rows.assign(share=share), "share", by=["program", "inputs"]).assign(of=name)
+        for name, share in parts.items()
+    ]
+    return pd.concat(found, ignore_index=True)
+
+
+def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """One row a program and size of the training set: rules kept, share of right answers."""
+    kept = summarise(rows, "rules", by=["program", "inputs"])
+    right = shares(rows).query("of == 'right answers'").drop(columns="of")
+    table = right.reset_index(drop=True)
+    table.insert(2, "rules", kept["mean"].map("{:.4g}".format))
+    table.insert(3, "of", table["program"].map(rows.groupby("program")["all_rules"].first()))
+    return table
+
+
+def draw(rows: pandas.DataFrame) -> Figure:
+    """A panel a program: the shares of rules kept and of right answers as training sets grow."""
+    from espalier.show.figures import draw_shares
+
+    return draw_shares(shares(rows), x="inputs", panel="program", line="of")
+
+
+EXPERIMENTS = {
+    "minimal-versions": Experiment(
+        "minimal versions of every program as the training set grows",
+        MinimalVersions.at,
+        measure,
+        tabulate,
+        draw,
+    )
+}
