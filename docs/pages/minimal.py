@@ -11,7 +11,7 @@ import pandas as pd
 
 from docs.pages.filling import DOCS, fill, markdown
 from espalier.experiments import find
-from espalier.experiments.minimal_versions import tabulate
+from espalier.experiments.minimal_figures import tabulate
 from espalier.files import write_figure, write_text
 
 NAME = "minimal-versions"
@@ -41,7 +41,5 @@ def right(row) -> str:
 def wide(table: pd.DataFrame, cell) -> pd.DataFrame:
     """A row a program, a column a size of the training set."""
     cells = [cell(row) for row in table.itertuples()]
-    found = table.assign(cell=cells).pivot(
-        index=["program", "of"], columns="inputs", values="cell"
-    )
+    found = table.assign(cell=cells).pivot(index=["program", "of"], columns="inputs", values="cell")
     return found.rename(columns="{:,}".format).reset_index().rename(columns={"of": "all rules"})

@@ -5,7 +5,8 @@ import pytest
 
 import espalier as es
 from espalier.errors import EspalierError
-from espalier.experiments.minimal_versions import MinimalVersions, answers_of, rows_of, tabulate
+from espalier.experiments.minimal_figures import tabulate
+from espalier.experiments.minimal_versions import MinimalVersions, answers_of, rows_of
 
 CONFIG = MinimalVersions(("addition",), inputs=(1, 4, 16), tests=12, size=4, seeds=2)
 

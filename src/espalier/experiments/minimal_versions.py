@@ -9,21 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from espalier.compiler import CompiledModel, compile_program
 from espalier.errors import EspalierError
 from espalier.experiments.cache import RunCache
-from espalier.experiments.experiment import Experiment, Row, Scale
-from espalier.experiments.intervals import summarise
+from espalier.experiments.experiment import Row, Scale
 from espalier.learnability import minimal
 from espalier.programs import ask
 from espalier.training import check_seeds
 from espalier.zoo import Entry, load, names
-
-if TYPE_CHECKING:
-    import pandas
-    from matplotlib.figure import Figure
 
 SPARE_LAYERS = 1  # beyond those that the program takes for the test inputs
 DRAWS = 10  # test inputs drawn for each that is wanted: those of training are left out
@@ -106,46 +101,3 @@ def _decoded(entry: Entry, outputs: tuple[int, ...]) -> Any:
         return entry.decode(outputs)
     except EspalierError:
         return None
-
-
-def shares(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """The share of rules kept and of right answers, with intervals over seeds."""
-    import pandas as pd
-
-    parts = {
-        "rules kept": rows["rules"] / rows["all_rules"],
-        "right answers": rows["right"] / rows["tested"],
-    }
-    found = [
-        summarise(rows.assign(share=share), "share", by=["program", "inputs"]).assign(of=name)
-        for name, share in parts.items()
-    ]
-    return pd.concat(found, ignore_index=True)
-
-
-def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """One row a program and size of the training set: rules kept, share of right answers."""
-    kept = summarise(rows, "rules", by=["program", "inputs"])
-    right = shares(rows).query("of == 'right answers'").drop(columns="of")
-    table = right.reset_index(drop=True)
-    table.insert(2, "rules", kept["mean"].map("{:.4g}".format))
-    table.insert(3, "of", table["program"].map(rows.groupby("program")["all_rules"].first()))
-    return table
-
-
-def draw(rows: pandas.DataFrame) -> Figure:
-    """A panel a program: the shares of rules kept and of right answers as training sets grow."""
-    from espalier.show.figures import draw_shares
-
-    return draw_shares(shares(rows), x="inputs", panel="program", line="of")
-
-
-EXPERIMENTS = {
-    "minimal-versions": Experiment(
-        "minimal versions of every program as the training set grows",
-        MinimalVersions.at,
-        measure,
-        tabulate,
-        draw,
-    )
-}
