@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "networks.md"
 def test_the_examples_of_the_page_run():
     pytest.importorskip("transformers")
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1:]
-    assert len(blocks) == 4
+    assert len(blocks) >= 4
     names = {}
     exec("import torch\nimport espalier as es", names)
     for block in blocks:

@@ -7,12 +7,14 @@ with those of the parts that were found in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from espalier.errors import ModelError
 from espalier.nets.compiled import FixedDepth
@@ -185,6 +187,19 @@ def _custom(module: nn.Module, causal: bool | None) -> Network:
 
 
 @torch.no_grad()
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """Products as exact as their type: on CUDA a fused attention or TF32 would be off by more."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@_full_precision()
 def _checked(net: Network, module: nn.Module) -> Network:
     """The network, if its logits on random tokens are the module's own."""
     generator = torch.Generator().manual_seed(0)

@@ -185,6 +185,7 @@ def call_in_evaluation(module: nn.Module, given: Tensor) -> object:
     """The result of its forward in evaluation, with or without a state to go on from."""
     modes = {one: one.training for one in module.modules()}
     module.eval()
+    given = given.to(next((weights.device for weights in module.parameters()), given.device))
     try:
         with warnings.catch_warnings():  # what torch says of its own ways is not asked for
             warnings.simplefilter("ignore")
