@@ -11,6 +11,7 @@ from espalier.compiler import CompiledModel
 from espalier.data import ParityConfig, Treebank
 from espalier.errors import FileError
 from espalier.learnability import Traces
+from espalier.loading import load_network
 from espalier.nets.lstm import LanguageModel, save_language_model
 from espalier.nets.transformer import TransformerShape
 from espalier.training import StepRecipe, TrainedRun
@@ -92,3 +93,11 @@ def test_what_is_none_of_these_is_refused_by_what_it_is(tmp_path):
     (tmp_path / "run/manifest.json").write_text(json.dumps(HOLIDAY))
     with pytest.raises(FileError, match="a run of kind 'holiday', which is not loaded; known: "):
         es.load(tmp_path / "run")
+
+
+def test_the_packaged_transformer_has_a_name_unless_a_file_has_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert load_network("english-transformer").shape.layers == 4
+    model = es.language_model(vocabulary_size=3, hidden=2)
+    save_language_model(model, tmp_path / "english-transformer")
+    assert load_network("english-transformer").shape.hidden == 2

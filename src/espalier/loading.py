@@ -54,22 +54,28 @@ _KINDS = (
 )
 
 
+TRANSFORMER = "english-transformer"  # the second of the package's models, by its name
+
+
 def load_network(path: str | os.PathLike[str] | None, *, member: str | None = None) -> Any:
     """What of a path can be taken apart: a language model, a `Network` or a `CompiledModel`.
 
-    Without a path it is the English model of the package. `member` names one of an ensemble. A
-    compiled program has no depth until it is given an input.
+    Without a path it is the LSTM of English that the package brings along; `english-transformer`
+    is the Transformer, if there is no such file. `member` names one of an ensemble. A compiled
+    program has no depth until it is given an input.
 
     >>> import espalier as es
     >>> load_network(None).shape.hidden
     300
     """
-    from espalier.nets.language import load_language_model
+    from espalier.nets.language import english_model, load_language_model
     from espalier.networks import is_pretrained, network
 
     if path is None:
-        return load_language_model()
+        return english_model()
     place = Path(path)
+    if str(place) == TRANSFORMER and not place.exists():
+        return english_model("transformer")
     manifest = RunFolder(place).manifest() if place.is_dir() else None
     if isinstance(manifest, dict) and manifest.get("kind") not in ("text", "scaffold"):
         run = load(place)

@@ -8,7 +8,13 @@ import torch
 from hypothesis import given, settings
 
 import espalier as es
-from espalier.decomposition import InputHessian, Occlusion, ShapleyInteraction, interaction_baseline
+from espalier.decomposition import (
+    InputHessian,
+    Occlusion,
+    ShapleyInteraction,
+    interaction_baseline,
+    read_method,
+)
 from espalier.errors import ConfigError
 from lstm_models import models, random_model, sentences
 
@@ -134,3 +140,30 @@ def test_refusals_name_the_culprit(monkeypatch):
     monkeypatch.setitem(sys.modules, "shapiq", None)
     with pytest.raises(ConfigError, match=r"espalier\[baselines\]"):
         interaction_baseline(random_model(), [1] * 6, method=ShapleyInteraction(budget=16))
+
+
+@pytest.mark.parametrize("architecture", ["lstm", "transformer"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "occlusion",
+        "interaction-index",
+        "conditional-pmi",
+        "perturbed-masking",
+        "shapley",
+        None,
+    ],
+)
+def test_a_sentence_of_one_word_has_no_pair(architecture, method):
+    lm = (
+        es.language_model(vocabulary_size=5, hidden=4, architecture=architecture, heads=2)
+        if (architecture == "transformer")
+        else random_model()
+    )
+    method = read_method(method)
+    found = es.interdependence(lm, [2], method=method)
+    assert np.isnan(found.values).all()
+    assert found.values.shape == (1, 1)
+    many = es.interdependence(lm, [[2], [1, 2], [3]], method=method)
+    assert [one.values.shape[0] for one in many] == [1, 2, 1]
+    assert np.isfinite(many[1].values[0, 1])

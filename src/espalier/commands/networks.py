@@ -17,7 +17,8 @@ Model = Annotated[
     Parameter(
         name=["--model", "-m"],
         help="A checkpoint, a run (its last one), a compiled program, or a folder of a "
-        "transformers model; by default the English model of the package.",
+        "transformers model; by default the LSTM of English that comes with the package; "
+        "english-transformer is the Transformer.",
     ),
 ]
 Member = Annotated[str | None, Parameter(help="Which model of an ensemble's checkpoint.")]

@@ -176,10 +176,13 @@ def _scores(model: AnyModel | Network, bank: Treebank, how: How) -> Scores:
 
 def _seed(model: Path | None, member: str | None) -> int | None:
     """What the run's first weights were drawn by, if a run is there."""
+    from espalier.loading import TRANSFORMER
     from espalier.networks import is_pretrained
     from espalier.training import seed_of
 
-    return None if model is None or is_pretrained(model) else seed_of(model, member=member)
+    if model is None or (str(model) == TRANSFORMER and not model.exists()):
+        return None
+    return None if is_pretrained(model) else seed_of(model, member=member)
 
 
 def _untrained(model: AnyModel | Network, path: Path | None, seed: int) -> AnyModel | Network:

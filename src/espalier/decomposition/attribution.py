@@ -159,6 +159,8 @@ def interactions(
     values = np.full((count, count), np.nan)
     left, right = torch.triu_indices(count, count, 1, device=reader.inputs.device)
     name, measure = _measure(method)
+    if count < 2:  # there is no pair
+        return name, values
     with torch.no_grad():
         found = measure(reader, tokens, (left, right))
     values[np.triu_indices(count, 1)] = found.double().cpu().numpy()

@@ -10,6 +10,7 @@ from espalier.experiments import (
     further_claims,
     minimal_figures,
     parity_figures,
+    probe_methods,
     scaffold_claims,
     scaffold_figures,
     scan_figures,
@@ -28,6 +29,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     **scan_figures.EXPERIMENTS,
     **english_figures.EXPERIMENTS,
     **english_architectures.EXPERIMENTS,
+    **probe_methods.EXPERIMENTS,
 }
 
 

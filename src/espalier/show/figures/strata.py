@@ -124,11 +124,11 @@ def draw_probe(table: pandas.DataFrame) -> Figure:
     """UUAS of every tree, the best at the top."""
     figure = NotebookFigure(figsize=(7.2, 0.3 * len(table) + 1.0), layout="constrained")
     panel = figure.subplots()
-    colors = {"none": GREY, "untrained": AMBER, "trained": BLUE}
+    colors = {"none": GREY, "untrained": AMBER, "transformer": AMBER}
     rows = list(table.sort_values("uuas").itertuples())
     for place, row in enumerate(rows):
         spread = [[row.uuas - row.low], [row.high - row.uuas]]
-        panel.barh(place, row.uuas, color=colors[row.model], alpha=0.85, height=0.7)
+        panel.barh(place, row.uuas, color=colors.get(row.model, BLUE), alpha=0.85, height=0.7)
         panel.errorbar(row.uuas, place, xerr=spread, color=INK, capsize=2, lw=1)
     names = [_probe_name(row) for row in rows]
     panel.set_yticks(range(len(rows)), names, fontsize=8)
@@ -140,7 +140,8 @@ def draw_probe(table: pandas.DataFrame) -> Figure:
 def _probe_name(row: Any) -> str:
     if row.model == "none":
         return str(row.weights)
-    return f"{row.model}: {row.weights}, {row.space}, {row.shape}"
+    how = [row.weights, row.space, row.shape]
+    return f"{row.model}: {', '.join(filter(None, how))}"
 
 
 def _over_models(rows: pandas.DataFrame, keys: list[str]) -> pandas.DataFrame:

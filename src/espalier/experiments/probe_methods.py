@@ -1,0 +1,91 @@
+"""Trees from the pairs of every method, for the package's models of English.
+
+Interdependence beside what else says how two words act together: occlusion, the interaction index,
+conditional PMI, perturbed masking and Shapley interaction. The trees are the heaviest ones without
+crossings, as in `syntax-probe`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from espalier.decomposition import Asked, read_method
+from espalier.experiments.cache import RunCache
+from espalier.experiments.experiment import Experiment, Row, Scale, check_scale
+from espalier.experiments.language_checkpoints import read_bank
+from espalier.experiments.languages import Bank, Language, made_up
+from espalier.nets.language import english_model
+from espalier.syntax import SPACES, baseline_rows, pairs_of, probe, read_treebank
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+METHODS = (
+    "interdependence", "occlusion", "interaction-index", "conditional-pmi", "perturbed-masking",
+    "shapley",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProbeByMethod:
+    """The sentences that are read, and the methods that read them."""
+
+    language: Language
+    methods: tuple[str, ...] = METHODS
+
+    @classmethod
+    def at(cls, scale: Scale) -> ProbeByMethod:
+        """The preset of a scale."""
+        match check_scale(scale):
+            case "paper":
+                return cls(Language(bank=Bank(sentences=500)))
+            case "small":
+                return cls(Language(bank=Bank(sentences=40)))
+            case "smoke":
+                return cls(made_up("left", scale), METHODS[:2])
+
+
+def measure(config: ProbeByMethod, cache: RunCache) -> list[Row]:
+    """UUAS of both models by every method, of hidden states and of logits; `model` none first."""
+    bank = read_bank(config.language)
+    pairs = pairs_of(bank)
+    rows: list[Row] = [{"model": "none", "method": "none"} | row for row in baseline_rows(bank)]
+    for name, model in (("lstm", english_model()), ("transformer", english_model("transformer"))):
+        model = model.to(cache.device)
+        for method in config.methods:
+            own = None if method == "interdependence" else method
+            scores, _ = read_treebank(model, bank, asked=Asked(method=read_method(own)))
+            for space in SPACES:
+                found = probe(pairs, getattr(scores, space))
+                rows += [{"model": name, "method": method, "space": space} | row for row in found]
+    return rows
+
+
+def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """One row a model, method and space: the trees without crossings, raw weights."""
+    raw = (rows["shape"] == "noncrossing") & ~rows["weights"].str.contains("/", regex=False)
+    shown = rows[raw | (rows["model"] == "none")]
+    named = shown["weights"].where(shown["model"] == "none", shown["method"])
+    columns = ["model", "space", "uuas", "low", "high"]
+    return shown[columns].assign(trees=named)[["trees", *columns]].reset_index(drop=True)
+
+
+def draw(rows: pandas.DataFrame) -> Figure:
+    """Points with intervals, a row each."""
+    from espalier.show.figures import draw_probe
+
+    table = tabulate(rows)
+    return draw_probe(table.rename(columns={"trees": "weights"}).assign(shape=""))
+
+
+EXPERIMENTS = {
+    "syntax-probe-by-method": Experiment(
+        "trees from the pairs of every method, LSTM and Transformer",
+        ProbeByMethod.at,
+        measure,
+        tabulate,
+        draw,
+    )
+}
