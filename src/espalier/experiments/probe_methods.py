@@ -15,7 +15,7 @@ from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale, check_scale
 from espalier.experiments.language_checkpoints import read_bank
 from espalier.experiments.languages import Bank, Language, made_up
-from espalier.nets.language import english_model
+from espalier.nets.language import AnyModel, english_model
 from espalier.syntax import SPACES, baseline_rows, pairs_of, probe, read_treebank
 
 if TYPE_CHECKING:
@@ -51,15 +51,16 @@ def measure(config: ProbeByMethod, cache: RunCache) -> list[Row]:
     """UUAS of both models by every method, of hidden states and of logits; `model` none first."""
     bank = read_bank(config.language)
     pairs = pairs_of(bank)
-    rows: list[Row] = [{"model": "none", "method": "none"} | row for row in baseline_rows(bank)]
-    for name, model in (("lstm", english_model()), ("transformer", english_model("transformer"))):
-        model = model.to(cache.device)
+    none: Row = {"model": "none", "method": "none"}
+    rows = [none | row for row in baseline_rows(bank)]
+    for name in ("lstm", "transformer"):
+        model: AnyModel = english_model(name).to(cache.device)
         for method in config.methods:
             own = None if method == "interdependence" else method
             scores, _ = read_treebank(model, bank, asked=Asked(method=read_method(own)))
             for space in SPACES:
-                found = probe(pairs, getattr(scores, space))
-                rows += [{"model": name, "method": method, "space": space} | row for row in found]
+                label: Row = {"model": name, "method": method, "space": space}
+                rows += [label | row for row in probe(pairs, getattr(scores, space))]
     return rows
 
 
