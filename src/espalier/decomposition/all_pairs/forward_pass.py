@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.decomposition.all_pairs.gates import PreparedLayer, Step
-from espalier.nets.lstm import LanguageModel, lstm_cell
+from espalier.nets.lstm import LanguageModel, LSTMStates, lstm_cell
 
 HiddenStates = Float[Tensor, "N S H"]
 
@@ -93,11 +93,12 @@ class ForwardPass:
             if found:
                 own = found[-1].own_hidden @ layer.input_to_gates
                 projected = hidden @ layer.from_input
-            totals, states = projected + layer.bias, []
+            totals, states = projected + layer.bias, list[LSTMStates]()
+            last, cell = before
             for now in totals:
-                now.addmm_(before[0], layer.from_hidden)
-                states.append(lstm_cell(now, before[1]))
-                before[0], before[1] = states[-1].hidden, states[-1].cell
+                states.append(lstm_cell(now.addmm_(last, layer.from_hidden), cell))
+                last, cell = states[-1].hidden, states[-1].cell
+            before[0], before[1] = last, cell
             hidden = torch.stack([one.hidden for one in states])
             found.append(Step.of(layer, totals, states, own=own))
         if self.hidden_states is not None:

@@ -97,10 +97,12 @@ class Squashed:
 
     def some(self, steps: slice, sentences: slice) -> Squashed:
         """The same at some steps of some sentences, as views, with an axis for words: K 1 S W."""
-        found = copy(self)
+        found, first, count = copy(self), steps.start, steps.stop - steps.start
+        every = sentences == slice(0, self.own.shape[1])
         for name, value in vars(self).items():
             if isinstance(value, Tensor) and value.ndim == 3:
-                setattr(found, name, value[steps, sentences].unsqueeze(1))
+                own = value.narrow(0, first, count)
+                setattr(found, name, (own if every else own[:, sentences]).unsqueeze(1))
         return found
 
     def alone(self, step: int, a: Tensor, spare: Sequence[Tensor]) -> Tensor:

@@ -26,8 +26,9 @@ from espalier.decomposition.dependence import ratio
 
 # Relevant parts are at most 3/2; the squares of small ones are to be numbers still.
 ENLARGED = 2.0**40
-# Steps that are taken together at most.
-STEPS = 8
+# Steps that are taken together at most: what is asked of torch for each such window takes as long
+# as a word or two, and rows of no use grow with its square.
+STEPS = 13
 # Columns of a triangular matrix that are taken together.
 COLUMNS = 112
 
@@ -60,7 +61,8 @@ class WordStates:
     def together(self, most: int, *, carry: bool) -> int:
         """How many steps are to be taken together: few rows are slower than rows of no use."""
         fits = (n for n in range(STEPS, 1, -1) if self._held(n, carry) <= self._rows)
-        return min(most, next(fits, 1))
+        windows = -(-most // next(fits, 1))
+        return -(-most // windows)
 
     def _held(self, steps: int, carry: bool) -> int:
         return steps * (self._count + (steps - 1) * carry) * self._sentences
