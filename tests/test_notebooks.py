@@ -40,3 +40,18 @@ def test_cells_run_in_a_kernel(page, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     book = formats.new_notebook(cells=[formats.new_code_cell(cell) for cell in cells(page)])
     nbclient.NotebookClient(book, timeout=600, resources={"metadata": {"path": tmp_path}}).execute()
+
+
+def test_a_plot_shows_in_a_fresh_notebook(tmp_path):
+    reason = "notebooks need the extra `docs`"
+    nbclient = pytest.importorskip("nbclient", reason=reason)
+    formats = pytest.importorskip("nbformat.v4", reason=reason)
+    pytest.importorskip("ipykernel", reason=reason)
+    lines = (
+        "import espalier as es",
+        "lm = es.english_model()",
+        "es.interdependence(lm, 'a b').plot()",
+    )
+    book = formats.new_notebook(cells=[formats.new_code_cell(line) for line in lines])
+    nbclient.NotebookClient(book, timeout=600, resources={"metadata": {"path": tmp_path}}).execute()
+    assert "image/png" in book.cells[-1].outputs[-1].data

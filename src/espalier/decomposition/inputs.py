@@ -15,7 +15,7 @@ from torch import Tensor
 from espalier.data import Parsed, Treebank
 from espalier.errors import DataError, ModelError
 from espalier.nets.lstm import Encoded, LanguageModel, LSTMState, number_of
-from espalier.networks import Tokens, read_focus
+from espalier.networks import Tokens, check_text, read_focus
 
 # Models whose weights were found finite, and which weights these were.
 _CHECKED: WeakKeyDictionary[LanguageModel, list[tuple[int, int]]] = WeakKeyDictionary()
@@ -81,6 +81,7 @@ def check_model(model: object) -> LanguageModel:
 def read_sentence(model: LanguageModel, tokens: Words) -> Sentence:
     """The sentence in numbers and words; a string is split at white space."""
     tokens = as_tokens(tokens)
+    check_text(" ".join(token for token in tokens if isinstance(token, str)))
     if not tokens:
         raise DataError("the sentence is empty: there is nothing to decompose; give it words")
     encoded = encode(model, tokens)

@@ -25,7 +25,7 @@ from espalier.networks.folders import is_pretrained, load_pretrained
 from espalier.networks.members import member_body
 from espalier.networks.network import Network
 from espalier.networks.reading import network
-from espalier.networks.tokens import Tokens, WordTokenizer, read_focus
+from espalier.networks.tokens import Tokens, WordTokenizer, check_text, read_focus
 
 __all__ = [
     "ACTIVATIONS",
@@ -45,6 +45,7 @@ __all__ = [
     "Tokens",
     "Transformer",
     "WordTokenizer",
+    "check_text",
     "is_pretrained",
     "load_pretrained",
     "member_body",

@@ -80,6 +80,23 @@ def as_tokenizer(given: Any) -> WordTokenizer | Tokenizer | None:
     return tokenizer
 
 
+def check_text(text: str) -> str:
+    """The text, if all of it can be written; half of a character is refused.
+
+    >>> check_text("the dog")
+    'the dog'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        place = error.start
+        raise DataError(
+            f"{text[place]!a}, character {place} of the text, is half of a character; was it cut, "
+            f"or read in another encoding?"
+        ) from error
+    return text
+
+
 def read_tokens(tokenizer: WordTokenizer | Tokenizer | None, given: Any) -> Tokens:
     """One sentence: text, a list of words, or numbers."""
     if isinstance(given, str):
@@ -89,7 +106,7 @@ def read_tokens(tokenizer: WordTokenizer | Tokenizer | None, given: Any) -> Toke
                 f"es.network(..., tokenizer=...)"
             )
         read = tokenizer.read if isinstance(tokenizer, WordTokenizer) else _read_with(tokenizer)
-        found = read(given)
+        found = read(check_text(given))
     else:
         found = _listed(tokenizer, list(getattr(given, "words", given)))
     if not found.ids:
@@ -127,6 +144,9 @@ def _word(tokenizer: Tokenizer, number: int) -> str:
 
 def _listed(tokenizer: WordTokenizer | Tokenizer | None, given: list[Any]) -> Tokens:
     """Words of a vocabulary, tokens of a tokenizer, or numbers."""
+    for one in given:
+        if isinstance(one, str):
+            check_text(one)
     if isinstance(tokenizer, WordTokenizer):
         words = [w.lower() if tokenizer.lower and isinstance(w, str) else w for w in given]
         encoded = tokenizer.vocabulary.encode(words)
