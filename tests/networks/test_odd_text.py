@@ -14,12 +14,14 @@ from lstm_models import random_model
 
 ODD = """
 a|.|...|?!|the 🐶 chased the 🐱 .|👩‍👩‍👧 family|中文 句子|שלום עולם|مرحبا|नमस्ते
-<unk>|<unk> <unk>|<eos>|[UNK] [MASK]|<|endoftext|>|<b>bold</b> & 'quoted'|don't|U.S.A. vs. U.K.|3.14 1,000 1/2 50%
-e-mail@example.com|https://example.com/?q=1&r=2|C:\\dir\\file|a  b   c| leading|trailing 
+<unk>|<unk> <unk>|<eos>|[UNK] [MASK]|<|endoftext|>
+<b>bold</b> & 'quoted'|don't|U.S.A. vs. U.K.|3.14 1,000 1/2 50%
+e-mail@example.com|https://example.com/?q=1&r=2|C:\\dir\\file|a  b   c| leading
 UPPER MiXeD|#hashtag @name|()[]{}|%s {} {0}|None|nan|0|-1|1e400|--
 """.replace("\n", "|").split("|")
 ODD += [
-    "", " ", "\n", "\t \r\n", "\u00a0", "\u200b", "\ufeff", "\0", "\x07 bell", "e\u0301te\u0301",
+    "", " ", "trailing ", "\n", "\t \r\n", "\u00a0", "\u200b", "\ufeff", "\0", "\x07 bell",
+    "e\u0301te\u0301",
     "\u0130stanbul", "\u202eright to left", "\ud83d", "can\u2019t", "\u2013 \u2014", "\"'`",
     "line\nbreak", "the\u2028dog", "\uff41\uff42", "z" + "\u0300" * 50, "a" * 300, "the " * 40,
 ]  # fmt: skip

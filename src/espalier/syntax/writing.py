@@ -30,7 +30,7 @@ from espalier.nets.lstm import (
     load_language_model,
     save_language_model,
 )
-from espalier.networks import Linear, Network
+from espalier.networks import Linear, Network, plain
 from espalier.runs import HERE, Job, RunFolder, Workers, describe_run, fill_table, recorded
 from espalier.syntax.networks import read_treebank
 from espalier.syntax.pairs import TreePairs, pairs_of
@@ -164,12 +164,17 @@ class PartReader:
         return model.device if isinstance(model, Network) else next(model.parameters()).device
 
     def digest(self) -> str:
-        """SHA-256 of the model's weights, words and their counts; of others, of their two ends."""
+        """SHA-256 of the model's weights, words and counts; of others, of what they compute."""
         model, whole = self.model, hashlib.sha256()
         if isinstance(model, Network):
             ids = torch.arange(model.vocabulary_size, device=model.device)
             ends = [part.weight for part in model.head if isinstance(part, Linear)]
-            tensors = {"embed": model.embed(ids[None]), "decoder": ends[0]}
+            some = model.embed(ids[:8][None]).detach().to(model.dtype)
+            tensors = {
+                "embed": model.embed(ids[:, None]),  # there may be fewer positions than tokens
+                "decoder": ends[0],
+                "states": plain.run(model, some)[-1],
+            }
         else:
             assert not isinstance(model, str)
             tensors, vocabulary = model.state_dict(), vocabulary_of(model)
