@@ -81,7 +81,12 @@ class Worker:
             told = json.dumps([self._session.to_dict(), self._expected])
             command = [sys.executable, "-m", "espalier.explorer.worker", told]
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                start_new_session=True,  # Ctrl-C in the shell is the server's, which ends this
             )
             self._lines = queue.Queue()
             reading = (self._process.stdout, self._lines)
