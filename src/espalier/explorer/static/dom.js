@@ -41,7 +41,7 @@ export function select(options, value, onchange) {
 // How much of a colour, as a background that suits light and dark screens.
 export const tint = (share, negative = false) =>
   `color-mix(in srgb, var(${negative ? "--orange" : "--blue"}) ${Math.round(
-    Math.min(1, Math.abs(share)) * 72)}%, var(--card))`;
+    Math.min(1, Math.abs(share)) * 48)}%, var(--card))`;
 
 export const number = (value) =>
   value === null || Number.isNaN(value) ? "–"

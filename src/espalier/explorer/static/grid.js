@@ -112,7 +112,10 @@ export function grid({ onpoint = () => {}, onchoose = () => {}, onkey = () => fa
     arrows.setAttribute("width", side + model.columns * wide);
     arrows.setAttribute("height", HEAD + model.rows * HIGH);
     arrows.replaceChildren(...links.map(([r1, c1, r2, c2, kind]) => {
-      const [[x1, y1], [x2, y2]] = [middle(r1, c1), middle(r2, c2)];
+      // From edge to edge, so that no value is covered.
+      const edge = 0.42 * HIGH * (r1 < r2 ? 1 : -1);
+      const [x1, y1] = middle(r1, c1).map((place, axis) => place + axis * edge);
+      const [x2, y2] = middle(r2, c2).map((place, axis) => place + axis * (r1 === r2 ? edge : -edge));
       const bend = c1 === c2 ? wide * 0.6 : 0;
       const [x, y] = [(x1 + x2) / 2 + bend, (y1 + y2) / 2 - (r1 === r2 ? HIGH * 0.9 : 0)];
       const angle = Math.atan2(y2 - y, x2 - x);

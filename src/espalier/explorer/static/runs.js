@@ -66,10 +66,11 @@ export function runsView({ ask, state, update, say, live }) {
     }
     // What tells the runs of a sweep apart.
     const settings = [...new Set(found.flatMap((run) => Object.keys(run.config ?? {})))]
-      .filter((name) => new Set(found.filter((run) => run.config).map((run) => run.config[name])).size > 1).slice(0, 4);
+      .filter((name) => found.every((run) => !run.config || name in run.config || run.kind === "reproduction"))
+      .filter((name) => new Set(found.filter((run) => name in (run.config ?? {})).map((run) => run.config[name])).size > 1).slice(0, 4);
     detail.classList.toggle("sweep", found.length > 1);
     detail.replaceChildren(...found.map((run, place) => make("article", {}, make("h2", {}, run.name ?? chosen[place], make("small", { class: `state ${run.status}` }, ` ${run.kind ?? ""}, ${run.status ?? ""}`)),
-      settings.length && run.config ? make("p", { class: "quiet own" }, settings.map((name) => `${name} = ${run.config[name] ?? "–"}`).join(", ")) : "",
+      settings.some((name) => name in (run.config ?? {})) ? make("p", { class: "quiet own" }, settings.map((name) => `${name} = ${run.config[name] ?? "–"}`).join(", ")) : "",
       run.error || run.note ? make("p", { class: "quiet" }, run.error ?? run.note) : "",
       run.config && Object.keys(run.config).length ? make("details", {}, make("summary", {}, "settings"), make("dl", {}, Object.entries(run.config).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))) : "",
       make("div", { class: "charts" }, Object.entries(run.curves ?? {}).map(([name, lines]) => chart({ title: name, lines, across: run.across, limits: limits[name] }))),
