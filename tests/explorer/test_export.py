@@ -79,9 +79,11 @@ def test_the_files_work_without_a_server(visit, offline):
 FAKE = """
 const answers = JSON.parse(document.getElementById("answers").textContent);
 const listeners = {};
+let held = "view=programs&program=addition&input=34%2B56";
 const model = {
-  get: () => "view=programs&program=addition&input=34%2B56",
-  set() {}, save_changes() {},
+  get: () => held,
+  set: (_, state) => { held = state; listeners["change:state"]?.(); }, // at once, as marimo does
+  save_changes() {},
   on: (name, call) => { listeners[name] = call; },
   send: ({ number, name, question }) => setTimeout(() => listeners["msg:custom"](
     { number, answer: answers[espalierExplorer.keyOf(name, question)] ?? { error: "none" } })),

@@ -6,6 +6,19 @@ expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").e
 expect.set_options(timeout=300_000)
 
 
+# Goes to every step by the slider, and returns the most elements that the page held.
+SCRUB = """() => {
+  const slider = document.querySelector('input[aria-label="Step"]');
+  let most = 0;
+  for (let step = 0; step <= Number(slider.max); step++) {
+    slider.value = step;
+    slider.dispatchEvent(new Event("input"));
+    most = Math.max(most, document.querySelectorAll("*").length);
+  }
+  return most;
+}"""
+
+
 def opened(visit, address, state=""):
     visit.goto("about:blank")  # another # alone would not load the page again
     visit.goto(address + (f"#{state}" if state else ""))
@@ -86,6 +99,7 @@ def test_only_what_is_seen_of_a_long_trace_is_drawn(visit, address):
     opened(visit, address, f"view=programs&program=subleq&input={loop}")
     expect(visit.locator(".now")).to_contain_text(" of 37")  # 187 layers
     assert visit.locator(".g-cell").count() < 800
+    assert visit.evaluate(SCRUB) < 1500  # at every step
     visit.set_viewport_size({"width": 400, "height": 800})
     visit.get_by_label("Last step (End)").click()
     assert visit.locator(".g-cell").count() < 500

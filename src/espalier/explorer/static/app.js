@@ -13,7 +13,7 @@ const VIEWS = { programs: ["Programs", programsView], networks: ["Networks", net
 export function start(root, home) {
   const recorded = new Map();
   let state = new URLSearchParams();
-  let view = null;
+  let [view, opened] = [null, false];
   const ask = async (name, asked = {}) => {
     const found = await home.ask(name, asked);
     if (!found.error && !found.fault && name !== "file") recorded.set(key(name, asked), found);
@@ -90,6 +90,7 @@ export function start(root, home) {
 
   async function open(name, next) {
     view?.close?.();
+    opened = true;
     recorded.clear();
     state = next;
     state.set("view", name);
@@ -105,7 +106,7 @@ export function start(root, home) {
   const read = () => {
     const next = new URLSearchParams(home.address.read());
     const name = next.get("view") in VIEWS ? next.get("view") : "programs";
-    if (view && next.toString() === state.toString()) return undefined;
+    if (opened && next.toString() === state.toString()) return undefined; // some homes tell us of what we wrote
     return open(name, next);
   };
   home.address.changed(read);
