@@ -20,7 +20,8 @@ tools: $(READY)  ## the tests of other tools, against the real packages
 	$(INSTALL) ".[tools]" || for extra in $(TOOLS); do \
 	  $(INSTALL) ".[$$extra]" || echo "espalier[$$extra] cannot be installed here; what needs it is skipped"; \
 	done
-	$(BIN)/python -m pytest -n 2 tests/exports tests/networks tests/decomposition/test_rules.py
+	$(BIN)/python -m pytest -n 2 tests/exports tests/networks tests/decomposition/test_rules.py \
+	  tests/commands/test_network_commands.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

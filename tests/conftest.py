@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, Phase, settings
 from repeatable import name_every_source, seed_everything, take_one_core
 from shape_checks import modules_with_shapes
 
-take_one_core()  # before numpy and torch are imported
+take_one_core()  # before torch is imported
+os.environ["COLUMNS"] = "80"  # whatever terminal they are started in
 name_every_source()
 jaxtyping.install_import_hook(modules_with_shapes(), "shape_checks.check_shapes")
 
