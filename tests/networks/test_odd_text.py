@@ -58,7 +58,8 @@ def try_all(net, text):
 @pytest.mark.parametrize("kind", ["lstm", "gru", "gpt2"])
 def test_odd_sentences(kind, request):
     net = request.getfixturevalue("gpt2") if kind == "gpt2" else words(kind)
-    for text in ODD[:: 3 if kind == "gpt2" else 1]:  # hypothesis draws from all of them
+    few = [text for text in ODD if len(text) < 20][::3]  # letters may be tokens of several bytes
+    for text in few if kind == "gpt2" else ODD:
         try_all(net, text)
 
 
