@@ -15,6 +15,7 @@ NAMES = (
     "decompose",
     "networks",
     "realism",
+    "scaling",
 )
 
 

@@ -1,3 +1,4 @@
+import importlib
 import itertools
 from collections.abc import Iterable, Iterator
 
@@ -10,6 +11,7 @@ import reference
 from espalier import zoo
 from espalier.language import Atom, Rule, program_spec, v_relative, var
 from espalier.learnability import MinimalProgram
+from espalier.runs import Workers
 from mlp_inputs import seen_by_mlp
 from rule_sets import rule_sets
 from strategies import Case, cases
@@ -196,3 +198,26 @@ def test_a_training_set_that_cannot_be_run_is_refused() -> None:
 def _minimal(entry: zoo.Entry, texts: list[str], *, constraints: bool = False) -> MinimalProgram:
     inputs = [entry.encode(text) for text in texts]
     return es.minimal(entry.program, inputs, constraints=constraints, max_layers=entry.max_layers)
+
+
+@given(cases(strict=True), st.booleans(), st.integers(1, 3))
+@settings(max_examples=settings().max_examples // 4, deadline=None)
+def test_it_is_the_same_in_chunks_of_any_size(case: Case, constraints: bool, size: int) -> None:
+    given_ = {"constraints": constraints, "max_layers": case.max_layers}
+    whole = es.minimal(case.program, case.batch, **given_)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.import_module("espalier.learnability.minimal"), "CHUNK", size)
+        parts = es.minimal(case.program, case.batch, **given_)
+    assert parts.rules == whole.rules
+    assert parts.dropped == whole.dropped
+
+
+def test_it_is_the_same_by_processes(monkeypatch) -> None:
+    entry = zoo.load("parity-sequential-relative")
+    inputs = [entry.encode(text) for text in ("0", "11", "101")]
+    module = importlib.import_module("espalier.learnability.minimal")
+    monkeypatch.setattr(module, "CHUNK", 2)
+    here = es.minimal(entry.program, inputs, constraints=True)
+    there = es.minimal(entry.program, inputs, constraints=True, workers=Workers(2))
+    assert there.dropped == here.dropped
+    assert there.rules == here.rules

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from espalier.commands.output import Force, OutParquet, OutTable, refuse_foreign, save
+from espalier.commands.output import (
+    Cluster,
+    Force,
+    OutParquet,
+    OutTable,
+    Processes,
+    refuse_foreign,
+    save,
+)
 from espalier.commands.show import console, show_pairs
 from espalier.errors import DataError, FileError
 from espalier.targets import load_target, tokens_read
@@ -53,6 +61,8 @@ def minimal_command(
     out: OutTable = None,
     force: Force = False,
     max_layers: Layers = None,
+    workers: Processes = None,
+    cluster: Cluster = None,
 ) -> None:
     """Say what a training set needs of a program, and what it does not (the paper's C.2).
 
@@ -64,10 +74,17 @@ def minimal_command(
         Let single conditions of rules go too (the whole of Definition 1).
     """
     from espalier.learnability import minimal
+    from espalier.runs import Workers
 
     entry, layers = load_entry(target, max_layers)
     batch = training_tokens(entry, inputs, training, layers)
-    small = minimal(entry.program, batch, constraints=constraints, max_layers=layers)
+    small = minimal(
+        entry.program,
+        batch,
+        constraints=constraints,
+        max_layers=layers,
+        workers=Workers(workers or 0, cluster),
+    )
     lost = small.dropped
     show_pairs(
         {

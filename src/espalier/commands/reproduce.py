@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from espalier.commands.output import NAMES
+from espalier.commands.output import NAMES, Cluster, Processes
 from espalier.commands.progress import Yes, reporting
 from espalier.commands.show import console, show_table
 from espalier.commands.training import Device
@@ -44,10 +44,16 @@ def reproduce_command(
         float | None, Parameter(help="Stop then, to go on when asked for again.")
     ] = None,
     device: Device = "auto",
+    workers: Processes = None,
+    cluster: Cluster = None,
     yes: Yes = False,
 ) -> None:
-    """Train what is missing, compute a figure's rows, draw it, and keep all of it in a folder."""
+    """Train what is missing, compute a figure's rows, draw it, and keep all of it in a folder.
+
+    Workers have a model each, of those that an experiment trains by themselves.
+    """
     from espalier import experiments
+    from espalier.runs import Workers
 
     if name is None:
         show_table(("experiment", "what it shows"), list(experiments.names().items()))
@@ -63,6 +69,7 @@ def reproduce_command(
             only=only or (),
             seconds=seconds,
             device=device,
+            workers=Workers(workers or 0, cluster),
             progress=progress,
         )
     _show(found.table())

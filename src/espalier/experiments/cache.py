@@ -18,7 +18,16 @@ from espalier.experiments.experiment import Row
 from espalier.experiments.scaffold_models import ScaffoldModels
 from espalier.nets.language import read_shape
 from espalier.nets.lstm import LSTMShape, StackedWeights, read_tensors
-from espalier.runs import Progress, RunFolder, choose_device, on_device
+from espalier.runs import (
+    HERE,
+    Job,
+    Progress,
+    RunFolder,
+    Workers,
+    choose_device,
+    on_device,
+    run_jobs,
+)
 from espalier.training import manifest_config, train
 
 Domain = Literal["in_domain", "out_of_domain"]
@@ -112,8 +121,10 @@ class RunCache:
         *,
         device: str = "auto",
         progress: Progress | None = None,
+        workers: Workers = HERE,
     ) -> None:
         self.path, self.device, self.progress = Path(path), choose_device(device), progress
+        self.workers = workers
         self._trained: dict[ScaffoldModels, TrainedScaffolds] = {}
         self._rows: dict[tuple[Any, Any], list[Row]] = {}
 
@@ -128,7 +139,18 @@ class RunCache:
         return self._trained[models]
 
     def gather(self, work: Callable[[Any, RunCache], list[Row]], items: Sequence[Any]) -> list[Row]:
-        """The rows that `work` finds for every item, in order; on CUDA several items at a time."""
+        """The rows that `work` finds for every item, in order; on CUDA several items at a time.
+
+        Workers, if there are any, have an item each: whatever it trains is a run of its own.
+        """
+        if self.workers != HERE:
+            place, device = str(self.path.resolve()), str(self.device)
+            jobs = [
+                Job(f"{n:04d}", (work, item, place, device), self.device.type == "cuda")
+                for n, item in enumerate(items)
+            ]
+            done = {job.name: rows for job, rows in run_jobs(_gathered, jobs, self.workers)}
+            return [row for name in sorted(done) for row in done[name]]
         found = on_device(lambda item: work(item, self), items, device=self.device)
         return [row for rows in found for row in rows]
 
@@ -137,6 +159,14 @@ class RunCache:
         if (measure, config) not in self._rows:
             self._rows[measure, config] = measure(config, self)
         return [dict(row) for row in self._rows[measure, config]]
+
+
+def _gathered(
+    work: Callable[[Any, RunCache], list[Row]], item: Any, path: str, device: str
+) -> list[Row]:
+    """The rows of one item, by a worker, on one thread."""
+    torch.set_num_threads(1)
+    return work(item, RunCache(path, device=device))
 
 
 def _finished(folder: RunFolder, models: ScaffoldModels) -> bool:

@@ -39,8 +39,10 @@ from espalier.experiments.scaffold_models import ScaffoldModels
 from espalier.files import write_figure
 from espalier.results import Result
 from espalier.runs import (
+    HERE,
     Progress,
     RunFolder,
+    Workers,
     describe_run,
     locked,
     recorded,
@@ -107,6 +109,7 @@ def reproduce(
     only: Sequence[str] = (),
     seconds: float | None = None,
     device: str = "auto",
+    workers: Workers = HERE,
     progress: Progress | None = None,
 ) -> Reproduction:
     """Run an experiment, or go on with it, and keep it in a folder.
@@ -114,7 +117,8 @@ def reproduce(
     `out` is by default reproductions/NAME-SCALE; `runs` is where trained models are kept and found.
     `config` takes the place of the scale's own. Of experiments that train several models by
     themselves, `only` chooses those whose names have all of these words ("2 layers", "shared").
-    After `seconds`, if given, it stops as by Ctrl-C, to go on when asked for again.
+    `workers` have such a model each. After `seconds`, if given, it stops as by Ctrl-C, to go on
+    when asked for again.
 
     >>> import espalier as es
     >>> folder = getfixture("tmp_path")
@@ -133,7 +137,7 @@ def reproduce(
     if old is None or old["status"] != "finished":
         cache = runs
         if not isinstance(cache, RunCache):
-            cache = RunCache(cache, device=device, progress=progress)
+            cache = RunCache(cache, device=device, progress=progress, workers=workers)
         with deadline(seconds), recorded(folder, _describe(asked, chosen, cache)) as manifest:
             rows = cache.rows(experiment.measure, chosen)
             manifest["data"] = _data_read(chosen, cache)

@@ -101,6 +101,16 @@ def mlp_inputs(
     return Assignments(program, np.concatenate([nothing, *found])), held
 
 
+def join_assignments(parts: Sequence[Assignments]) -> Assignments:
+    """All distinct assignments of several, in the order of first sight."""
+    if len(parts) == 1:
+        return parts[0]
+    program = parts[0].program
+    distinct = Distinct([len(spec.values) for spec in program.specs.values()])
+    codes = np.concatenate([part.codes for part in parts])
+    return Assignments(program, codes[distinct.fresh(list(codes.T))])
+
+
 class _Watcher:
     """Keeps the state before each layer, of the sequences that still run."""
 

@@ -17,6 +17,9 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from espalier.interpreter import Mask
 from espalier.language import (
     ByInput,
     ByPosition,
@@ -27,12 +30,21 @@ from espalier.language import (
     RuleSet,
     find_conflict,
 )
-from espalier.learnability.assignments import mlp_inputs, run_layers, training_set
+from espalier.learnability.assignments import (
+    Assignments,
+    join_assignments,
+    mlp_inputs,
+    run_layers,
+    training_set,
+)
 from espalier.learnability.constraints import DroppedConstraint, loosen
 from espalier.results import Result
+from espalier.runs import HERE, Job, Workers, run_jobs
 
 if TYPE_CHECKING:
     import pandas
+
+CHUNK = 4096  # inputs run at once, whoever runs them
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,12 +99,13 @@ def minimal(
     *,
     constraints: bool = False,
     max_layers: int | None = None,
+    workers: Workers = HERE,
 ) -> MinimalProgram:
     """`program` without the rules and first values that running it on `inputs` never needs.
 
     With `constraints`, rules lose the conditions that are not needed either (Definition 1). On
     those inputs it does exactly what `program` does. `max_layers` stops a program that does not
-    halt by itself.
+    halt by itself. `workers` run it on some thousand inputs each.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-sequential-relative")
@@ -100,14 +113,18 @@ def minimal(
     (3, 7)
     """
     sequences, max_layers = training_set(program, inputs, max_layers)
+    jobs = [
+        Job(f"{first:09d}", (program, sequences[first : first + CHUNK], max_layers, constraints))
+        for first in range(0, len(sequences), CHUNK)
+    ]
+    found = dict(sorted((job.name, what) for job, what in run_jobs(_needed, jobs, workers)))
+    held = np.any([mask for mask, _ in found.values()], axis=0)
+    kept = [rule for rule, holds in zip(program.rules, held, strict=True) if holds]
     lost: list[DroppedConstraint] = []
     if constraints:
-        assignments, held = mlp_inputs(program, sequences, max_layers=max_layers)
-        kept = [rule for rule, holds in zip(program.rules, held, strict=True) if holds]
-        kept, lost = loosen(kept, assignments)
-    else:
-        held = run_layers(program, sequences, max_layers=max_layers)
-        kept = [rule for rule, holds in zip(program.rules, held, strict=True) if holds]
+        kept, lost = loosen(
+            kept, join_assignments([some for _, some in found.values() if some is not None])
+        )
     seen = {token for sequence in sequences for token in sequence}
     longest = max(map(len, sequences))
     dropped = Dropped(
@@ -123,6 +140,16 @@ def minimal(
     }
     same = {f.name: getattr(program, f.name) for f in fields(Program)}
     return MinimalProgram(**(same | smaller))
+
+
+def _needed(
+    program: Program, sequences: list[tuple[int, ...]], max_layers: int | None, constraints: bool
+) -> tuple[Mask, Assignments | None]:
+    """Which rules held on some inputs, and what the MLP saw there, if that is asked for."""
+    if not constraints:
+        return run_layers(program, sequences, max_layers=max_layers), None
+    assignments, held = mlp_inputs(program, sequences, max_layers=max_layers)
+    return held, assignments
 
 
 def _restrict(program: Program, seen: set[int], longest: int) -> Mapping[str, Initial]:

@@ -106,9 +106,9 @@ def _read(
     shape = (len(words[0]), len(words), all_pairs.model.shape.hidden)
     states = None if hear is None else like.new_empty(shape)
     matrices = all_pairs.of(words, hidden_states=states)
+    above = {n: np.triu_indices(n, 1) for n in set(map(len, words))}
     for numbers, matrix in zip(sentences.values(), matrices, strict=True):
-        left, right = np.triu_indices(matrix.shape[-1], 1)
-        values = matrix.cpu().numpy()[:, left, right]
+        values = matrix.numpy()[:, *above[matrix.shape[-1]]]
         for number in numbers:
             reading.found[:, reading.places[number] : reading.places[number + 1]] = values
     if hear is not None and states is not None:

@@ -1,0 +1,108 @@
+"""docs/results/scaling.md and its figure, from what `benchmarks.scaling` measured."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from espalier.files import write_figure, write_text
+
+DOCS = Path(__file__).parents[1] / "docs"
+STEEP, SLOW = 1.25, 0.02  # a slope above that bends; steps faster than so many seconds do not count
+Rows = list[dict[str, Any]]
+HEAD = """# Cost as work grows
+
+```
+python -m benchmarks.scaling
+```
+
+Every size of every kind of work is measured in a process of its own: processor seconds of each
+step on one thread, the fastest of several where it is short, and the most memory that the process
+held until then (200 MB of it are Python and torch). *Slope* is that of log seconds over log size
+since the size before: 1 is linear, 2 quadratic. The *first* call makes tables that are kept.
+
+| work | what grows | the rest |
+|---|---|---|
+| rules | rules over three variables | 100 inputs of 20 tokens, 4 layers |
+| positions | tokens of one input | 20 layers of a head that looks at the token before |
+| positions, all seen | tokens of one input | every position attends to all |
+| layers | layers | one input of 20 tokens |
+| batch | inputs | 20 tokens each, until they halt |
+| sentences | lines of 2 to 6 words | `pairs` in parts of 400,000, an LSTM of 16 units |
+
+![seconds and memory over size](../images/scaling.png)
+
+"""
+TAIL = """
+## Where it bends
+
+{bends}
+
+Mended because of this table: the pairs of short sentences asked numpy for the upper triangle of a
+matrix once a sentence, which was a third of the time (5.2 s of processor time for 20,000 sentences
+before, 3.5 s after); it is asked once a length.
+
+Memory of `sentences` is bounded by the size of a part, not by the text, which is read twice and
+never held. Nothing is extrapolated: sizes that are not in the table were not measured.
+"""
+
+
+def with_slopes(rows: Rows) -> Rows:
+    """Each row with the slope of log seconds over log size since the size before."""
+    before: dict[tuple[str, str], dict[str, Any]] = {}
+    found = []
+    for row in rows:
+        last = before.get((row["work"], row["step"]))
+        grown = None if last is None else math.log(row["size"] / last["size"])
+        slope = "" if last is None else math.log(row["seconds"] / last["seconds"]) / grown
+        found.append(row | {"slope": slope})
+        before[row["work"], row["step"]] = row
+    return found
+
+
+def bends(rows: Rows) -> list[str]:
+    """Where a slope is steep, and where it matters."""
+    return [
+        f"{row['work']}, {row['step']}: slope {row['slope']:.2f} up to {row['size']:,}"
+        for row in rows
+        if row["slope"] != "" and row["slope"] > STEEP and row["seconds"] > SLOW
+    ]
+
+
+def write_page(rows: Rows, machine: dict[str, Any]) -> None:
+    """Write the page and the figure."""
+    where = f"{machine['cpu']}, torch {machine['torch']}, shared with other work"
+    lines = ["| work | step | size | seconds | MB | slope |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        slope = "" if row["slope"] == "" else f"{row['slope']:.2f}"
+        cells = f"{row['size']:,} | {row['seconds']:.3g} | {row['MB']:,.0f} | {slope}"
+        lines.append(f"| {row['work']} | {row['step']} | {cells} |")
+    found = "".join(f"- {line}\n" for line in bends(rows)) or "Nowhere: no slope of anything above"
+    told = f"Slopes above {STEEP} of steps that take more than {SLOW} s:\n\n{found}"
+    table = "\n".join(lines)
+    text = f"{HEAD}{where}:\n\n{table}\n{TAIL.format(bends=told.rstrip())}"
+    write_text(DOCS / "results" / "scaling.md", text)
+    write_figure(DOCS / "images" / "scaling.png", draw(rows))
+
+
+def draw(rows: Rows) -> Any:
+    """Seconds above, memory below, a panel a kind of work, a line a step; both logarithmic."""
+    from matplotlib.figure import Figure
+
+    works = list(dict.fromkeys(row["work"] for row in rows))
+    figure = Figure(figsize=(3 * len(works), 5.5), layout="constrained")
+    panels = figure.subplots(2, len(works), sharex="col", squeeze=False)
+    for column, work in enumerate(works):
+        own = [row for row in rows if row["work"] == work]
+        for step in dict.fromkeys(row["step"] for row in own):
+            line = [row for row in own if row["step"] == step]
+            for panel, of in zip(panels[:, column], ("seconds", "MB"), strict=True):
+                panel.plot([r["size"] for r in line], [r[of] for r in line], "o-", label=step, ms=3)
+                panel.set(xscale="log", yscale="log" if of == "seconds" else "linear")
+        panels[1, column].set_ylim(bottom=0)
+        panels[0, column].set_title(work, fontsize=10)
+        panels[0, column].legend(fontsize=7)
+    panels[0, 0].set_ylabel("processor seconds")
+    panels[1, 0].set_ylabel("MB, at most")
+    return figure
