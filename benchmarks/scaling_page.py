@@ -72,13 +72,13 @@ def bends(rows: Rows) -> list[str]:
 
 def write_page(rows: Rows, machine: dict[str, Any]) -> None:
     """Write the page and the figure."""
-    where = f"{machine['cpu']}, torch {machine['torch']}, shared with other work"
+    where = f"{machine['cpu']}, torch {machine['torch']}, shared with other work (`benchmarks/results/scaling.json`)"
     lines = ["| work | step | size | seconds | MB | slope |", "|---|---|---|---|---|---|"]
     for row in rows:
         slope = "" if row["slope"] == "" else f"{row['slope']:.2f}"
         cells = f"{row['size']:,} | {row['seconds']:.3g} | {row['MB']:,.0f} | {slope}"
         lines.append(f"| {row['work']} | {row['step']} | {cells} |")
-    found = "".join(f"- {line}\n" for line in bends(rows)) or "Nowhere: no slope of anything above"
+    found = "".join(f"- {line}\n" for line in bends(rows)) or "none in this run."
     told = f"Slopes above {STEEP} of steps that take more than {SLOW} s:\n\n{found}"
     table = "\n".join(lines)
     text = f"{HEAD}{where}:\n\n{table}\n{TAIL.format(bends=told.rstrip())}"
