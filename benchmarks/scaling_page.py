@@ -72,7 +72,8 @@ def bends(rows: Rows) -> list[str]:
 
 def write_page(rows: Rows, machine: dict[str, Any]) -> None:
     """Write the page and the figure."""
-    where = f"{machine['cpu']}, torch {machine['torch']}, shared with other work (`benchmarks/results/scaling.json`)"
+    where = f"{machine['cpu']}, torch {machine['torch']}, shared with other work"
+    where += " (`benchmarks/results/scaling.json`)"
     lines = ["| work | step | size | seconds | MB | slope |", "|---|---|---|---|---|---|"]
     for row in rows:
         slope = "" if row["slope"] == "" else f"{row['slope']:.2f}"
