@@ -235,7 +235,7 @@ def test_integrated_gradients_are_those_of_captum():
 
 def test_refusals_name_the_culprit():
     net = es.network(module("gpt2"))
-    with pytest.raises(ConfigError, match="no rules 'cdt'; did you mean 'cd-t'"):
+    with pytest.raises(ConfigError, match="no method 'cdt'; did you mean 'cd-t'"):
         es.decompose(net, [1, 2], focus=[0], method="cdt")
     with pytest.raises(ConfigError, match=r"parts add up over words: no two interact"):
         es.interdependence(net, [1, 2], method="decompx")
