@@ -7,6 +7,7 @@ from torch.testing import assert_close
 
 from espalier.data import Examples
 from espalier.errors import ConfigError
+from espalier.nets import Noise, mix
 from espalier.nets.language import language_model, stacked
 from espalier.nets.lstm import members
 from espalier.training import (
@@ -19,6 +20,7 @@ from espalier.training import (
     member_gradients,
     train,
 )
+from espalier.training.ensemble import OUTPUT
 
 CPU = torch.device("cpu")
 KINDS = {
@@ -28,11 +30,15 @@ KINDS = {
         {"optimiser": "adamw", "learning_rate": 0.01, "warm_up": 4, "weight_decay": 0.1},
     ),
 }
+KINDS["transformer, more regular"] = (
+    KINDS["transformer"][0],
+    KINDS["transformer"][1] | {"shifted": True, "output_dropout": True},
+)
 
 
-def learner_of(kind, seeds, **more):
+def learner_of(kind, seeds, *, recipe=None, **more):
     sizes, settings = KINDS[kind]
-    recipe = Recipe(epochs=2, window=5, batch=3, **settings)
+    recipe = Recipe(**({"epochs": 2, "window": 5, "batch": 3} | settings | (recipe or {})))
     own = {"vocabulary_size": 13, "hidden": 6} | sizes | more
     team = [Member(f"m{s}", language_model(seed=s, **own), s) for s in seeds]
     rng = np.random.default_rng(0)
@@ -64,16 +70,19 @@ def test_going_on_from_a_state_is_going_on(kind):
         assert_close(other.weights[name], tensor)
 
 
-def test_adamw_is_torchs_with_a_warm_up_and_a_cosine():
-    learner = learner_of("transformer", (3,))
+@pytest.mark.parametrize("kind", ["transformer", "transformer, more regular"])
+def test_adamw_is_torchs_with_a_warm_up_and_a_cosine(kind):
+    learner = learner_of(kind, (3,))
     model = language_model(vocabulary_size=13, hidden=6, seed=3, **KINDS["transformer"][0])
     recipe, total = learner.recipe, 2 * learner.steps_per_epoch
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() == 1]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, lr=1.0)
-    for step in range(8):
-        tokens = learner.streams[0, step * 5 : step * 5 + 6].T
+    for step in range(12):
+        epoch, window = divmod(step, learner.steps_per_epoch)
+        first = window * 5 + (int(mix(torch.tensor(epoch))) % 5 if recipe.shifted else 0)
+        tokens = learner.streams[0, first : first + 6].T
         logits = model(tokens[:, :-1])[0]
         torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten()).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
@@ -83,7 +92,7 @@ def test_adamw_is_torchs_with_a_warm_up_and_a_cosine():
             group["lr"] = rate
         optimiser.step()
         optimiser.zero_grad()
-    learner.advance(8)
+    learner.advance(12)
     for name, parameter in model.named_parameters():
         assert_close(learner.weights[name][0], parameter, rtol=1e-3, atol=1e-5)
 
@@ -105,7 +114,33 @@ def test_text_is_learnt_and_a_run_comes_back(architecture, tmp_path):
         replace(run, engine="alone")
 
 
+def test_outputs_are_dropped_out_where_asked():
+    learner = learner_of("transformer, more regular", (4,), dropout=0.5)
+    weights = {name: tensor.clone() for name, tensor in learner.weights.items()}
+    tokens = learner.streams[:, int(mix(torch.tensor(0))) % 5 :][:, :6]
+    noise = Noise(torch.tensor([0.5]), torch.tensor([4]), torch.tensor(0))
+    state = stacked.initial_state(weights, learner.shape, 3)
+    hidden, _ = stacked.read(weights, learner.shape, tokens[:, :-1], state, noise=noise)
+    dropped = noise.drop(hidden, OUTPUT)
+    logits = members.decode(weights, dropped.flatten(1, 2))
+    learner.advance(1)
+    assert_close(learner.loss_sum.float(), members.mean_losses(logits, tokens[:, 1:].flatten(1)))
+    assert 0.3 < float((dropped == 0).float().mean()) < 0.7
+
+
+def test_every_epoch_of_shifted_windows_begins_elsewhere():
+    places = {int(mix(torch.tensor(epoch))) % 160 for epoch in range(40)}
+    assert len(places) > 30
+    assert max(places) < 160
+
+
 def test_settings_that_belong_together():
+    with pytest.raises(ConfigError, match="Transformer's"):
+        learner_of("gru", (0,), recipe={"output_dropout": True})
+    with pytest.raises(ConfigError, match="two windows"):
+        learner_of("gru", (0,), recipe={"shifted": True, "window": 40})
+    with pytest.raises(ConfigError, match="engine='batched'"):
+        TextRun(recipe=Recipe(shifted=True))
     with pytest.raises(ConfigError, match="optimiser=adamw"):
         Recipe(warm_up=10)
     with pytest.raises(ConfigError, match="cosine"):

@@ -6,7 +6,7 @@ numbers, fused functions, and files with a checksum.
 """
 
 from espalier.nets.fusion import fused
-from espalier.nets.noise import Dice, Noise
+from espalier.nets.noise import Dice, Noise, mix
 from espalier.nets.plain import PlainBlock, PlainConfig, PlainTransformer
 from espalier.nets.tensor_files import (
     CHECKSUMS,
@@ -27,6 +27,7 @@ __all__ = [
     "check_checksums",
     "check_finite",
     "fused",
+    "mix",
     "parse_json",
     "read_safetensors",
     "write_safetensors",

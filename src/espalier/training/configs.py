@@ -56,6 +56,9 @@ class Recipe:
     In the last `settle` epochs the rate falls to a hundredth, by the same factor each time.
     With `optimiser` "adamw" the rate rises over `warm_up` steps and falls to 0 by a cosine, and
     matrices decay by `weight_decay` (Loshchilov and Hutter 2019).
+    Where windows are `shifted`, every epoch cuts the text at other places, which matters to
+    Transformers: to them a window is all there is. With `output_dropout` their last states are
+    dropped out as well, as those of LSTMs and GRUs always are.
     `precision` concerns products on CUDA only.
 
     >>> Recipe(epochs=10, learning_rate=4.0).clip
@@ -74,6 +77,8 @@ class Recipe:
     optimiser: LanguageOptimiser = "sgd"
     warm_up: int = 0
     weight_decay: float = 0.0
+    shifted: bool = False
+    output_dropout: bool = False
 
     def __post_init__(self) -> None:
         check_whole(self, ("epochs", "batch", "window"), error=ConfigError)

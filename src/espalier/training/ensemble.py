@@ -18,15 +18,17 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from espalier.errors import ModelError
-from espalier.nets import Noise
-from espalier.nets.language import AnyModel, stacked
+from espalier.errors import ConfigError, ModelError
+from espalier.nets import Noise, mix
+from espalier.nets.language import AnyModel, CausalShape, stacked
 from espalier.nets.lstm import members
 from espalier.runs import Snapshot, Step, captured
 from espalier.training.adamw import Schedule, moments_of, step_adamw
 from espalier.training.configs import Recipe
 from espalier.training.lstm_learner import Labels, LSTMLearner, clip_scales
 from espalier.training.measures import Measure
+
+OUTPUT = -1  # the place of a Transformer's last states among those that are dropped out
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class EnsembleLearner(LSTMLearner):
         device: torch.device,
     ) -> None:
         _refuse_mismatch(team, streams)
+        _refuse_recipe(recipe, team[0].model, (streams.shape[1] - 1) // recipe.window)
         labels, first = {one.name: one.labels for one in team}, team[0].model
         super().__init__(labels, recipe, like=first, measure=measure, device=device)
         first_weights = members.stack([one.model for one in team])
@@ -61,7 +64,7 @@ class EnsembleLearner(LSTMLearner):
         if recipe.optimiser == "adamw":
             self.memory |= moments_of(self.weights)
         self.streams, self.seeds = streams.to(device), torch.tensor([m.seed for m in team])
-        self.steps_per_epoch = (streams.shape[1] - 1) // recipe.window
+        self.steps_per_epoch = (streams.shape[1] - 1) // recipe.window - recipe.shifted
         rates = [one.model.shape.dropout for one in team]
         self.dropout = torch.tensor(rates, device=device) if any(rates) else None
         threads = torch.get_num_threads() if device.type == "cpu" else 1
@@ -136,10 +139,14 @@ class _Share:
     def _one_step(self) -> None:
         """Fetch, read, differentiate, clip, update: everything stays on the device."""
         start = (self.taken % self.steps_per_epoch) * self.recipe.window
+        if self.recipe.shifted:
+            start = start + mix(self.taken // self.steps_per_epoch) % self.recipe.window
         tokens = self.streams.index_select(1, start + self._offsets).long()
         noise = None if self.dropout is None else Noise(self.dropout, self.seeds, self.taken)
         state = tuple(self.state) or self.before
         hidden, after = stacked.read(self.weights, self.shape, tokens[:, :-1], state, noise=noise)
+        if noise is not None and self.recipe.output_dropout:
+            hidden = noise.drop(hidden, OUTPUT)
         decode = members.decode_aligned if self.device.type == "cuda" else members.decode
         logits = decode(self.weights, hidden.flatten(1, 2))
         losses = members.mean_losses(logits, tokens[:, 1:].flatten(1, 2))
@@ -203,3 +210,10 @@ def _refuse_mismatch(team: Sequence[Member], streams: Int[Tensor, "E S B"]) -> N
     largest = int(streams.max())
     if largest >= size:
         raise ModelError(f"the data holds token {largest}, the vocabulary ends at {size - 1}")
+
+
+def _refuse_recipe(recipe: Recipe, like: AnyModel, windows: int) -> None:
+    if recipe.output_dropout and not isinstance(like.shape, CausalShape):
+        raise ConfigError("output_dropout is a Transformer's; others drop their outputs anyway")
+    if recipe.shifted and windows < 2:
+        raise ConfigError("shifted takes the text of two windows at least; use a smaller one")

@@ -55,6 +55,8 @@ class TextRun(Trainable):
                 "engine 'alone' trains LSTMs by SGD; GRUs, Transformers and adamw need "
                 "engine='batched'"
             )
+        if self.engine == "alone" and (self.recipe.shifted or self.recipe.output_dropout):
+            raise ConfigError("recipe.shifted and recipe.output_dropout need engine='batched'")
 
     def plan(self) -> Plan:
         """As many epochs as the recipe has, if annealing does not end them before."""
