@@ -40,8 +40,8 @@ TAIL = """
 {bends}
 
 Mended beside it, found by a profile: the pairs of short sentences asked numpy for the upper
-triangle of a matrix once a sentence, which was a third of the time (5.2 s of processor time for 20,000 sentences
-before, 3.5 s after); it is asked once a length.
+triangle of a matrix once a sentence, which was a third of the time (5.2 s of processor time for
+20,000 sentences before, 3.5 s after); it is asked once a length.
 
 Memory of `sentences` is bounded by the size of a part, not by the text, which is read twice and
 never held. Nothing is extrapolated: sizes that are not in the table were not measured.

@@ -14,12 +14,14 @@ from espalier.experiments import (
     scaffold_claims,
     scaffold_figures,
     scan_figures,
+    syntax_claims,
     syntax_figures,
 )
 from espalier.experiments.experiment import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     **syntax_figures.EXPERIMENTS,
+    **syntax_claims.EXPERIMENTS,
     **scaffold_figures.EXPERIMENTS,
     **scaffold_claims.EXPERIMENTS,
     **further_claims.EXPERIMENTS,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ACROSS = 3
 
 
-def draw_verdicts(rows: pandas.DataFrame) -> Figure:
+def draw_verdicts(rows: pandas.DataFrame, *, x_label: str = "scaffold length k") -> Figure:
     """`rows` has a row a claim and length: mean, low, high, side, bound, holds, and the words."""
     groups = list(rows.groupby("claim", sort=True))
     down = -(-len(groups) // ACROSS)
@@ -29,7 +29,7 @@ def draw_verdicts(rows: pandas.DataFrame) -> Figure:
         panel.set_ylabel(textwrap.fill(some["quantity"].iloc[0], 32), fontsize=7)
     for panel in panels[len(groups) :]:
         panel.set_axis_off()
-    figure.supxlabel("scaffold length k", fontsize=10)
+    figure.supxlabel(x_label, fontsize=10)
     figure.legend(
         handles=_handles(), loc="outside upper center", ncols=3, fontsize=9, frameon=False
     )
