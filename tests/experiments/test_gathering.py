@@ -1,6 +1,8 @@
 """Items of an experiment by workers: the rows that one process finds, in the same order."""
 
-from espalier.experiments import RunCache
+import pytest
+
+from espalier.experiments import RunCache, find
 from espalier.runs import Workers
 
 
@@ -14,3 +16,11 @@ def test_rows_are_the_same_and_in_order_by_workers(tmp_path):
     there = RunCache(tmp_path, device="cpu", workers=Workers(2)).gather(rows_of, items)
     assert there == here
     assert [row["item"] for row in here] == [3, 3, 3, 2, 2, 5, 5, 5, 5, 5]
+
+
+@pytest.mark.parametrize("name", ["minimal-versions", "syntax-over-training"])
+def test_an_experiment_by_workers_finds_the_same(name, tmp_path):
+    config = find(name).config("smoke")
+    here = find(name).measure(config, RunCache(tmp_path / "here", device="cpu"))
+    apart = RunCache(tmp_path / "apart", device="cpu", workers=Workers(2))
+    assert find(name).measure(config, apart) == here

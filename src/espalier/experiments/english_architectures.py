@@ -108,17 +108,21 @@ def read(scale: Scale, architecture: Architecture) -> ByLayer:
 
 def syntax_by_layer(config: ByLayer, cache: RunCache) -> list[Row]:
     """`summarise` of every layer of every seed's last checkpoint; baselines have layer -1."""
-    language = config.language
-    bank = read_bank(language)
-    pairs = pairs_of(bank)
-    rows: list[Row] = [{"seed": -1, "layer": -1} | row for row in baseline_rows(bank)]
-    for seed in range(language.seeds):
-        model = load_language_model(checkpoints(trained_folder(language, seed, cache).path)[-1])
-        words = describe_words(model, bank)
-        for layer, scores in layer_scores(model, bank).items():
-            found = summarise(pairs, scores, words)
-            rows += [{"seed": seed, "layer": layer} | row for row in found]
-    return rows
+    baselines = baseline_rows(read_bank(config.language))
+    rows: list[Row] = [{"seed": -1, "layer": -1} | row for row in baselines]
+    return rows + cache.gather(_seed_rows, [(config, s) for s in range(config.language.seeds)])
+
+
+def _seed_rows(of_seed: tuple[ByLayer, int], cache: RunCache) -> list[Row]:
+    config, seed = of_seed
+    folder, bank = trained_folder(config.language, seed, cache), read_bank(config.language)
+    model = load_language_model(checkpoints(folder.path)[-1])
+    pairs, words = pairs_of(bank), describe_words(model, bank)
+    return [
+        {"seed": seed, "layer": layer} | row
+        for layer, scores in layer_scores(model.to(cache.device), bank).items()
+        for row in summarise(pairs, scores, words)
+    ]
 
 
 def by_layer(rows: pandas.DataFrame) -> pandas.DataFrame:

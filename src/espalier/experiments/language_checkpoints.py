@@ -35,9 +35,15 @@ class Checkpoints:
 def syntax_rows(of: Checkpoints, cache: RunCache) -> list[Row]:
     """`summarise` of every checkpoint with its `seed` and `epoch`; baselines have -1 for both."""
     bank = read_bank(of.language)
-    pairs = pairs_of(bank)
     rows: list[Row] = [{"seed": -1, "epoch": -1.0} | row for row in baseline_rows(bank)]
-    for seed, epoch, model in _models(of, cache):
+    return rows + cache.gather(_seed_rows, [(of, seed) for seed in range(of.language.seeds)])
+
+
+def _seed_rows(of_seed: tuple[Checkpoints, int], cache: RunCache) -> list[Row]:
+    of, seed = of_seed
+    bank = read_bank(of.language)
+    pairs, rows = pairs_of(bank), list[Row]()
+    for epoch, model in _models(of, seed, cache):
         words = describe_words(model, bank)
         scores = pair_scores(model.to(cache.device), bank)
         rows += [{"seed": seed, "epoch": epoch} | row for row in summarise(pairs, scores, words)]
@@ -71,24 +77,22 @@ def digest(language: Language, cache: RunCache) -> str:
     return whole.hexdigest()
 
 
-def _models(of: Checkpoints, cache: RunCache) -> Iterator[tuple[int, float, LanguageModel]]:
-    """Seed, epoch and model of every moment; before training, the packaged model is at epoch 0."""
+def _models(of: Checkpoints, seed: int, cache: RunCache) -> Iterator[tuple[float, LanguageModel]]:
+    """Epoch and model of every moment; before training, the packaged model is at epoch 0."""
     language = of.language
     if language.run is None:
         model = english_model()
         if of.which != "last":
-            yield 0, 0.0, initialise(english_model(), seed=0)
-        yield 0, 1.0, model
+            yield 0.0, initialise(english_model(), seed=0)
+        yield 1.0, model
         return
-    for seed in range(language.seeds):
-        folder = trained_folder(language, seed, cache)
-        files, last = checkpoints(folder.path), folder.rows()[-1]
-        per_epoch = float(last["step"]) / float(last["epoch"])
-        chosen = {"last": files[-1:], "ends": [files[0], files[-1]], "all": files}[of.which]
-        for file in chosen:
-            kind, _, number = file.stem.partition("-")
-            epoch = int(number) / (per_epoch if kind == "step" else 1)
-            yield seed, epoch, load_language_model(file)
+    folder = trained_folder(language, seed, cache)
+    files, last = checkpoints(folder.path), folder.rows()[-1]
+    per_epoch = float(last["step"]) / float(last["epoch"])
+    chosen = {"last": files[-1:], "ends": [files[0], files[-1]], "all": files}[of.which]
+    for file in chosen:
+        kind, _, number = file.stem.partition("-")
+        yield int(number) / (per_epoch if kind == "step" else 1), load_language_model(file)
 
 
 def trained_folder(language: Language, seed: int, cache: RunCache) -> RunFolder:

@@ -48,12 +48,13 @@ class MinimalVersions:
 
 def measure(config: MinimalVersions, cache: RunCache) -> list[Row]:
     """One row a program, seed and number of training inputs."""
-    return [
-        row
-        for name in config.programs
-        for seed in check_seeds(config.seeds)
-        for row in rows_of(load(name), seed, config)
-    ]
+    cells = [(name, seed) for name in config.programs for seed in check_seeds(config.seeds)]
+    return cache.gather(_cell_rows, [(name, seed, config) for name, seed in cells])
+
+
+def _cell_rows(cell: tuple[str, int, MinimalVersions], cache: RunCache) -> list[Row]:
+    name, seed, config = cell
+    return rows_of(load(name), seed, config)
 
 
 def rows_of(entry: Entry, seed: int, config: MinimalVersions) -> list[Row]:

@@ -8,7 +8,7 @@ hours. The trees are the heaviest ones without crossings, as in `syntax-probe`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from espalier.decomposition import Asked, read_method
 from espalier.experiments.cache import RunCache
@@ -26,6 +26,8 @@ METHODS = (
     "interdependence", "occlusion", "interaction-index", "conditional-pmi", "perturbed-masking",
     "shapley",
 )  # fmt: skip
+Packaged = Literal["lstm", "transformer"]
+MODELS: tuple[Packaged, ...] = ("lstm", "transformer")
 
 
 @dataclass(frozen=True)
@@ -49,18 +51,23 @@ class ProbeByMethod:
 
 def measure(config: ProbeByMethod, cache: RunCache) -> list[Row]:
     """UUAS of both models by every method, of hidden states and of logits; `model` none first."""
-    bank = read_bank(config.language)
-    pairs = pairs_of(bank)
     none: Row = {"model": "none", "method": "none"}
-    rows = [none | row for row in baseline_rows(bank)]
-    for name in ("lstm", "transformer"):
-        model: AnyModel = english_model(name).to(cache.device)
-        for method in config.methods:
-            own = None if method == "interdependence" else method
-            scores, _ = read_treebank(model, bank, asked=Asked(method=read_method(own)))
-            for space in SPACES:
-                label: Row = {"model": name, "method": method, "space": space}
-                rows += [label | row for row in probe(pairs, getattr(scores, space))]
+    rows = [none | row for row in baseline_rows(read_bank(config.language))]
+    cells = [(name, method, config.language) for name in MODELS for method in config.methods]
+    return rows + cache.gather(_method_rows, cells)
+
+
+def _method_rows(cell: tuple[Packaged, str, Language], cache: RunCache) -> list[Row]:
+    """One model's trees by one method."""
+    name, method, language = cell
+    bank = read_bank(language)
+    model: AnyModel = english_model(name).to(cache.device)
+    own = None if method == "interdependence" else method
+    scores, _ = read_treebank(model, bank, asked=Asked(method=read_method(own)))
+    pairs, rows = pairs_of(bank), list[Row]()
+    for space in SPACES:
+        label: Row = {"model": name, "method": method, "space": space}
+        rows += [label | row for row in probe(pairs, getattr(scores, space))]
     return rows
 
 
