@@ -21,8 +21,8 @@ from espalier.training import SYMBOLS, ParityRun, ScanRun, StepRecipe, parity
 from espalier.training.optimisers import optimiser_of
 from espalier.training.parity import ParityTask, predict
 from espalier.training.scan import TranslationTask
-from espalier.training.scan_answers import action_logits, answered
 from espalier.training.scan_batches import END, PAD, START, Pairs, read_split
+from espalier.training.scan_counts import action_logits, counted, end_told, exactly
 
 CPU = torch.device("cpu")
 SIZES = {"width": 8, "hidden": 8, "heads": 2, "head_width": 4, "layers": 2, "longest": 16}
@@ -119,7 +119,9 @@ def test_one_pass_decides_what_greedy_decoding_would_give():
     for row in range(0, 12, 3):
         actions[row] = torch.tensor([*written[row], PAD, PAD][:3])
         actions[row + 1] = torch.tensor([*unstopped[row + 1][:2], END])
-    right, told = answered(weights, run.shape, Pairs(test.commands, actions))
+    ways = {"exactly": exactly, "told": end_told}
+    found = counted(weights, run.shape, Pairs(test.commands, actions), ways)
+    right, told = (found[name].bool() for name in ways)
     wanted = [[code for code in row if code != PAD] for row in actions.tolist()]
     assert right.tolist() == [one == other for one, other in zip(written, wanted, strict=True)]
     without = [[code for code in row if code != END] for row in wanted]

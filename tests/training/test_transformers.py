@@ -14,8 +14,8 @@ from espalier.data.scan import WORDS
 from espalier.nets.transformer.model import TransformerShape, decode, encode
 from espalier.training import SYMBOLS, ParityRun, ScanRun, StepRecipe, open_run, transformers
 from espalier.training.scan import FITTED
-from espalier.training.scan_answers import answered
 from espalier.training.scan_batches import END, START, Pairs, read_split, some_of
+from espalier.training.scan_counts import counted, exactly
 from espalier.training.transformers import in_precision
 
 SIZES = {"width": 16, "hidden": 16, "heads": 2, "head_width": 8, "layers": 2, "longest": 16}
@@ -96,7 +96,7 @@ def test_a_string_is_answered_as_if_it_were_alone(parity, strings):
 
 
 def test_translations_are_those_that_were_measured(scan):
-    """A command's is the true one exactly if `answered` says so; some are and some are not."""
+    """A command's is the true one exactly if `exactly` says so; some are and some are not."""
     _, rows, found = scan
     seen = set()
     for member, (row, split) in enumerate(zip(rows, np.repeat(COMMANDS.splits, 2), strict=True)):
@@ -108,7 +108,8 @@ def test_translations_are_those_that_were_measured(scan):
         ):
             said = found.translate([one.command for one in some], longest=4)[member]
             same = [text == one.actions for text, one in zip(said, some, strict=True)]
-            assert same == answered(own, found.shape, Pairs.of(some))[0].tolist()
+            judged = counted(own, found.shape, Pairs.of(some), {name: exactly})[name]
+            assert same == judged.bool().tolist()
             assert row[name] == np.mean(same)
             seen |= set(same)
     assert seen == {True, False}

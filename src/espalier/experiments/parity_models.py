@@ -17,7 +17,7 @@ from espalier.experiments.experiment import Scale, check_scale, short_digest
 from espalier.learnability.supervision import ReadableSettings, TraceSettings
 from espalier.nets.transformer import Positions, TransformerShape
 from espalier.runs import RunFolder
-from espalier.training import SYMBOLS, TOKENS, ParityRun, ScanRun, StepRecipe
+from espalier.training import SYMBOLS, TOKENS, ParityRun, ScanRun, ScanVariant, StepRecipe
 
 ProgramName = Literal["sequential-relative", "sequential-absolute", "sum-modulo"]
 POSITIONS: tuple[Positions, ...] = ("relative", "absolute")
@@ -69,6 +69,8 @@ def label_of(learner: Learner) -> str:
     match learner:
         case Traced() | Read():
             return learner.program
+        case ScanVariant():
+            return learner.name
         case ParityRun() | ScanRun():
             shape = learner.shape
             sharing = "shared" if shape.shared else "own"

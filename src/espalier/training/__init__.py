@@ -1,14 +1,16 @@
 """Models trained on scaffolds, text, parity and SCAN, alone or many at once; and sweeps."""
 
-from espalier.training.configs import Network, Recipe, StepRecipe, check_seeds
+from espalier.training.configs import Network, OptimiserName, Recipe, StepRecipe, check_seeds
 from espalier.training.ensemble import EnsembleLearner, Member
 from espalier.training.gradients import member_gradients
 from espalier.training.measures import TextLoss
 from espalier.training.parity import TOKENS, ParityRun, ParityTransformers
 from espalier.training.scaffold import ScaffoldRun
-from espalier.training.scan import ScanRun, TranslationTask
+from espalier.training.scan import FITTED, ScanRun, TranslationTask
 from espalier.training.scan_answers import ScanTransformers
-from espalier.training.scan_batches import SYMBOLS
+from espalier.training.scan_batches import SYMBOLS, read_split, some_of, symbols_of
+from espalier.training.scan_counts import exactly, ways_of_counting
+from espalier.training.scan_variants import ScanVariant
 from espalier.training.settings import flatten, override, parse_words, read_toml
 from espalier.training.single import SingleLearner
 from espalier.training.sweep import Sweep, read_sweep, run_sweep
@@ -24,15 +26,17 @@ from espalier.training.train import (
     train,
 )
 
-KINDS: tuple[type[Trainable], ...] = (ScaffoldRun, TextRun, ParityRun, ScanRun)
+KINDS: tuple[type[Trainable], ...] = (ScaffoldRun, TextRun, ParityRun, ScanRun, ScanVariant)
 
 __all__ = [
+    "FITTED",
     "KINDS",
     "SYMBOLS",
     "TOKENS",
     "EnsembleLearner",
     "Member",
     "Network",
+    "OptimiserName",
     "ParityRun",
     "ParityTransformers",
     "Prepared",
@@ -40,6 +44,7 @@ __all__ = [
     "ScaffoldRun",
     "ScanRun",
     "ScanTransformers",
+    "ScanVariant",
     "SingleLearner",
     "StepRecipe",
     "Sweep",
@@ -51,16 +56,21 @@ __all__ = [
     "TranslationTask",
     "by_seed",
     "check_seeds",
+    "exactly",
     "flatten",
     "manifest_config",
     "member_gradients",
     "open_run",
     "override",
     "parse_words",
+    "read_split",
     "read_sweep",
     "read_toml",
     "run_sweep",
     "seed_of",
+    "some_of",
     "step_plan",
+    "symbols_of",
     "train",
+    "ways_of_counting",
 ]

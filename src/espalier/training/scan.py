@@ -25,6 +25,7 @@ from torch import Tensor
 from espalier.errors import ConfigError, check_whole
 from espalier.nets import Dice
 from espalier.nets.transformer import (
+    Dropout,
     TransformerShape,
     Weights,
     decode,
@@ -35,8 +36,9 @@ from espalier.nets.transformer import (
 from espalier.runs import Plan, Snapshot
 from espalier.training.configs import StepRecipe, check_seeds
 from espalier.training.lstm_learner import Labels
-from espalier.training.scan_answers import ScanTransformers, answered
+from espalier.training.scan_answers import ScanTransformers
 from espalier.training.scan_batches import (
+    END,
     PAD,
     START,
     SYMBOLS,
@@ -44,8 +46,10 @@ from espalier.training.scan_batches import (
     Pairs,
     read_split,
     some_of,
+    symbols_of,
     widths,
 )
+from espalier.training.scan_counts import counted, end_told, exactly
 from espalier.training.task_learner import TaskLearner, step_plan
 from espalier.training.train import Prepared, Trainable
 from espalier.training.transformers import in_precision
@@ -94,7 +98,7 @@ class ScanRun(Trainable):
             raise ConfigError(f"splits are {self.splits}; give none twice: `seeds` trains several")
         if not self.shape.decoder:
             raise ConfigError("shape.decoder is False; SCAN's actions are written by a decoder")
-        told, symbols = (self.shape.vocabulary, self.shape.outputs), len(SYMBOLS)
+        told, symbols = (self.shape.vocabulary, self.shape.outputs), len(symbols_of(self.splits))
         if told != (symbols, symbols):
             raise ConfigError(
                 f"shape's vocabulary and outputs are {told}; SCAN has {symbols} symbols, both ways"
@@ -125,14 +129,22 @@ class ScanRun(Trainable):
             raise ConfigError("Transformers trained at once on SCAN differ in splits and seeds")
         members = self.members()
         learner = TaskLearner(
-            TranslationTask.of(self, device),
-            random_transformers(self.shape, [int(one["seed"]) for one in members.values()]),
+            self.task(device),
+            self.first_weights([int(one["seed"]) for one in members.values()]),
             self.recipe,
             members=members,
             device=device,
             metadata={"shape": json.dumps(self.shape.to_dict())},
         )
         return Prepared(learner, _describe(self))
+
+    def task(self, device: torch.device) -> TranslationTask:
+        """What the members learn."""
+        return TranslationTask.of(self, device)
+
+    def first_weights(self, seeds: Sequence[int]) -> Weights:
+        """Those of every member before the first step."""
+        return random_transformers(self.shape, seeds)
 
     def models(self, weights: Snapshot, device: torch.device) -> ScanTransformers:
         """The Transformers after their last step."""
@@ -143,7 +155,7 @@ class ScanRun(Trainable):
 class TranslationTask:
     """E Transformers; a member draws from the examples `firsts` to `firsts + counts`.
 
-    Those are in order of length.
+    Those are in order of length. Without `trained_end`, END is left out of the loss.
     """
 
     shape: TransformerShape
@@ -154,6 +166,8 @@ class TranslationTask:
     fits: tuple[Pairs, ...]
     tests: tuple[Pairs, ...]
     recipe: StepRecipe
+    dropout: float = 0.0
+    trained_end: bool = True
 
     @classmethod
     def of(cls, run: ScanRun, device: torch.device) -> TranslationTask:
@@ -183,7 +197,11 @@ class TranslationTask:
 
     def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
         """Cross-entropies, means over the actions of the batches drawn."""
-        return through(_cross_entropies, *self.read(weights, self.drawn(dice)))
+        dropout = Dropout(self.dropout, dice) if self.dropout else None
+        logits, actions = self.read(weights, self.drawn(dice), dropout=dropout)
+        if not self.trained_end:
+            actions = actions.masked_fill(actions == END, PAD)
+        return through(_cross_entropies, logits, actions)
 
     def drawn(self, dice: Dice) -> Int[Tensor, "E B"]:
         """One example of each part; every example is as likely to be in a batch."""
@@ -193,21 +211,23 @@ class TranslationTask:
         return self.firsts.unsqueeze(1) + within
 
     def read(
-        self, weights: Weights, chosen: Int[Tensor, "E B"]
+        self, weights: Weights, chosen: Int[Tensor, "E B"], *, dropout: Dropout | None = None
     ) -> tuple[Float[Tensor, "E R W O"], Int[Tensor, "E R W"]]:
         """Logits and true actions of the chosen examples, packed; PAD where there is none."""
         packing = self.packing
         commands, lengths, before, actions = through(_laid_out, chosen, self.pairs, packing)
-        encoded = encode(weights, self.shape, commands, lengths=lengths).beside(packing.beside)
-        return decode(weights, self.shape, before, encoded, parts=packing.parts), actions
+        encoded = encode(weights, self.shape, commands, lengths=lengths, dropout=dropout)
+        beside = encoded.beside(packing.beside)
+        logits = decode(weights, self.shape, before, beside, parts=packing.parts, dropout=dropout)
+        return logits, actions
 
     def measure(self, weights: Weights) -> list[dict[str, float]]:
         """The share of commands answered rightly, of training and of the test; and told the end."""
         found = []
         for member, (fit, test) in enumerate(zip(self.fits, self.tests, strict=True)):
             own = {name: tensor[member : member + 1] for name, tensor in weights.items()}
-            (fitted, _), (right, told) = (answered(own, self.shape, one) for one in (fit, test))
-            shares = {"train_accuracy": fitted, "accuracy": right, "told_end": told}
+            shares = counted(own, self.shape, fit, {"train_accuracy": exactly})
+            shares |= counted(own, self.shape, test, {"accuracy": exactly, "told_end": end_told})
             found.append({name: float(some.double().mean()) for name, some in shares.items()})
         return found
 

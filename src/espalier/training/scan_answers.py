@@ -1,22 +1,31 @@
-"""Answers to SCAN's commands: greedy decoding, and whether it would be right."""
+"""Transformers that learned SCAN: their answers, and how many of them are right."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.data import check_words
+from espalier.data import Example, check_words
 from espalier.errors import ConfigError
 from espalier.nets.transformer import TransformerShape, Weights, decode, encode
-from espalier.training.scan_batches import END, PAD, START, SYMBOLS, Pairs, command_tokens
+from espalier.training.scan_batches import (
+    END,
+    PAD,
+    PIECES,
+    START,
+    SYMBOLS,
+    Pairs,
+    command_tokens,
+)
+from espalier.training.scan_beams import found_by_beams
+from espalier.training.scan_counts import Way, counted
 from espalier.training.task_learner import products
 from espalier.training.transformers import Transformers, in_precision, listed
 
-LOGITS_AT_ONCE = 1 << 24
+_SPELT = (*SYMBOLS, *PIECES)
 CUT = "..."  # stands where a translation was not at its end
 
 
@@ -46,6 +55,28 @@ class ScanTransformers(Transformers):
                 own += [_spelt(codes) for codes in rows]
         return found
 
+    @torch.no_grad()
+    def judge(
+        self, examples: Sequence[Example], ways: Mapping[str, Way]
+    ) -> list[dict[str, Float[Tensor, " M"]]]:
+        """For each member and way, how far its answer to every example is right."""
+        asked, weights = self._asked(examples)
+        with products(self.recipe):
+            return [counted(own, self.shape, asked, ways) for own in weights]
+
+    @torch.no_grad()
+    def judge_by_beams(self, examples: Sequence[Example]) -> list[Float[Tensor, " M"]]:
+        """For each member, whether beam search gives exactly the answer to every example."""
+        asked, weights = self._asked(examples)
+        with products(self.recipe):
+            return [found_by_beams(own, self.shape, asked).float() for own in weights]
+
+    def _asked(self, examples: Sequence[Example]) -> tuple[Pairs, list[Weights]]:
+        """Examples as tokens, and every member's own weights as products see them."""
+        weights = in_precision(self.weights, self.recipe)
+        own = [{name: w[n : n + 1] for name, w in weights.items()} for n in range(len(self))]
+        return Pairs.of(examples).to(weights["embedding"].device), own
+
     def ask(self, inputs: Sequence[str]) -> list[list[str]]:
         """For each member its translation of every command."""
         return self.translate(inputs)
@@ -72,35 +103,5 @@ def greedy(
 def _spelt(codes: list[int]) -> str:
     """The symbols before END, or all that were written for want of one."""
     if END in codes:
-        return " ".join(SYMBOLS[code] for code in codes[: codes.index(END)])
-    return " ".join([*(SYMBOLS[code] for code in codes[:-1]), CUT])
-
-
-def action_logits(
-    weights: Weights,
-    shape: TransformerShape,
-    commands: Int[Tensor, "E B N"],
-    actions: Int[Tensor, "E B T"],
-) -> Float[Tensor, "E B T O"]:
-    """What comes next after each of the true actions so far."""
-    encoded = encode(weights, shape, commands, lengths=(commands != PAD).sum(-1))
-    before = torch.cat([torch.full_like(actions[..., :1], START), actions[..., :-1]], -1)
-    return decode(weights, shape, before, encoded)
-
-
-@torch.no_grad()
-def answered(
-    weights: Weights, shape: TransformerShape, test: Pairs
-) -> tuple[Bool[Tensor, " M"], Bool[Tensor, " M"]]:
-    """For every command, whether one member's greedy decoding gives exactly its actions.
-
-    And whether it would if END could come only after the last one.
-    """
-    size = max(1, LOGITS_AT_ONCE // (test.actions.shape[1] * shape.heads * 64))
-    found, told = [], []
-    for commands, actions in zip(test.commands.split(size), test.actions.split(size), strict=True):
-        logits = action_logits(weights, shape, commands[None], actions[None])[0]
-        found.append(((logits.argmax(-1) == actions) | (actions == PAD)).all(-1))
-        logits[..., END] = -math.inf
-        told.append(((logits.argmax(-1) == actions) | (actions == PAD) | (actions == END)).all(-1))
-    return torch.cat(found), torch.cat(told)
+        return " ".join(_SPELT[code] for code in codes[: codes.index(END)])
+    return " ".join([*(_SPELT[code] for code in codes[:-1]), CUT])

@@ -3,6 +3,9 @@
 Words are whole tokens on both sides; START begins the actions and END ends them. Actions of
 different lengths are laid out in rows, several to a row, so that little is padding. The layout is
 made once, from bounds on the lengths: a captured step cannot have another shape each time.
+
+A split's actions may also be spelt in pieces, as a SentencePiece vocabulary might have them:
+`length+turns` or `length+underscores`. Counted in pieces, turns are longer than other actions.
 """
 
 from __future__ import annotations
@@ -11,18 +14,28 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from typing import TypeVar
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from espalier.data import ACTIONS, WORDS, Example, ScanSplit, generate_examples, scan_split
-from espalier.errors import DataError
+from espalier.errors import DataError, nearest
+
+T = TypeVar("T")
 
 PAD, START, END = 0, 1, 2
 SYMBOLS = ("<pad>", "<start>", "<end>", *WORDS, *ACTIONS)
+# How actions are written other than whole; those that are not named stay whole.
+SPELLINGS = {
+    "turns": {"I_TURN_LEFT": "L TURN", "I_TURN_RIGHT": "R TURN"},
+    "underscores": {action: action.replace("_", "_ ") for action in ACTIONS},
+}
+_WRITTEN = " ".join(text for way in SPELLINGS.values() for text in way.values())
+PIECES = tuple(dict.fromkeys(_WRITTEN.split()))
 BESIDE = 3  # sequences in a row at most: each brings its input's positions to every token of it
-_CODES = {symbol: code for code, symbol in enumerate(SYMBOLS)}
+_CODES = {symbol: code for code, symbol in enumerate((*SYMBOLS, *PIECES))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +63,16 @@ def command_tokens(commands: Sequence[Sequence[str]]) -> Int[Tensor, "M N"]:
 
 
 def read_split(name: str) -> ScanSplit:
-    """A split from its files, or one made from the grammar, with examples of both kinds."""
-    kind, _, detail = name.partition(":")
-    split = scan_split(name) if kind != "upto" else _upto(name, detail)
+    """A split from its files, or one made from the grammar, with examples of both kinds.
+
+    >>> read_split("upto:1,2+turns").test[0].actions
+    'I_WALK I_WALK'
+    """
+    whole, plus, spelling = name.partition("+")
+    kind, _, detail = whole.partition(":")
+    split = scan_split(whole) if kind != "upto" else _upto(whole, detail)
+    if plus:
+        split = _spelt(split, name, spelling)
     if not split.train or not split.test:
         raise DataError(
             f"the split {name!r} has {len(split.train):,} examples to learn from and "
@@ -67,6 +87,27 @@ def _upto(name: str, detail: str) -> ScanSplit:
     except ValueError:
         raise DataError(f"{name!r} is not a split of SCAN; write 'upto:8,16'") from None
     return _made(learnt, tested)
+
+
+def symbols_of(splits: Sequence[str]) -> tuple[str, ...]:
+    """The symbols that members of these splits read and write.
+
+    >>> len(symbols_of(["length"])), len(symbols_of(["length", "length+turns"])) - len(PIECES)
+    (22, 22)
+    """
+    return (*SYMBOLS, *PIECES) if any("+" in name for name in splits) else SYMBOLS
+
+
+def _spelt(split: ScanSplit, name: str, spelling: str) -> ScanSplit:
+    """The split with every action in pieces."""
+    if spelling not in SPELLINGS:
+        raise DataError(f"{name!r} has no spelling {spelling!r}; {nearest(spelling, SPELLINGS)}")
+    way = SPELLINGS[spelling]
+
+    def respelt(one: Example) -> Example:
+        return Example(one.command, " ".join(way.get(word, word) for word in one.actions.split()))
+
+    return ScanSplit(name, tuple(map(respelt, split.train)), tuple(map(respelt, split.test)))
 
 
 def widths(ordered: Sequence[Sequence[Example]], batch: int) -> list[int]:
@@ -87,7 +128,7 @@ def _made(learnt: int, tested: int) -> ScanSplit:
     )
 
 
-def some_of(examples: tuple[Example, ...], count: int | None) -> Sequence[Example]:
+def some_of(examples: Sequence[T], count: int | None) -> Sequence[T]:
     """So many of the examples, evenly from first to last, or all."""
     if count is None or count >= len(examples):
         return examples

@@ -1,6 +1,7 @@
 """Transformers that are trained, many of them stacked as one."""
 
 from espalier.nets.transformer.biases import encoder_bias
+from espalier.nets.transformer.dropout import Dropout
 from espalier.nets.transformer.model import (
     Positions,
     TransformerShape,
@@ -14,6 +15,7 @@ from espalier.nets.transformer.model import (
 from espalier.nets.transformer.sublayers import norm, through
 
 __all__ = [
+    "Dropout",
     "Positions",
     "TransformerShape",
     "Weights",

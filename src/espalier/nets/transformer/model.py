@@ -26,6 +26,7 @@ from espalier.nets.transformer.biases import (
     mask_across,
     one_hot,
 )
+from espalier.nets.transformer.dropout import Dropout
 from espalier.nets.transformer.sublayers import (
     Stream,
     attend_across,
@@ -147,26 +148,25 @@ def encode(
     lengths: Int[Tensor, "E B"],
     layers: int | None = None,
     watch: Watch | None = None,
+    dropout: Dropout | None = None,
 ) -> Encoded:
     """The encoder's stream after its last norm; `layers` may ask for others than the shape's."""
+    after = through if dropout is None else dropout.after
     places = torch.arange(tokens.shape[2], device=tokens.device)
     valid = places < lengths.unsqueeze(-1)
     z = through(_embed, weights["embedding"], tokens)
     if shape.positions == "absolute":
-        if tokens.shape[2] > shape.longest:
-            raise ModelError(
-                f"the input has {tokens.shape[2]} positions; this model has embeddings for "
-                f"{shape.longest}"
-            )
+        _refuse_longer(tokens, shape.longest)
         z = z + weights["position"][:, None, : tokens.shape[2]].float()
+    z = z if dropout is None else dropout(z)
     bias = through(encoder_bias, valid, weights.get("encoder.relative"))
     own = _by_layer(weights, "encoder")
     for layer in range(shape.layers if layers is None else layers):
         mine = own[layer % len(own)]
-        z = through(attend_within, z, *mine["self"], bias, shape.heads)
+        z = after(attend_within, z, *mine["self"], bias, shape.heads)
         if watch is not None:
             watch(layer, "attention", z)
-        z = through(feed_forward, z, *mine["mlp"])
+        z = after(feed_forward, z, *mine["mlp"])
         if watch is not None:
             watch(layer, "mlp", z)
     return Encoded(through(norm, z, weights["encoder.final_scale"]), valid)
@@ -179,20 +179,28 @@ def decode(
     encoded: Encoded,
     *,
     parts: Int[Tensor, "B M"] | None = None,
+    dropout: Dropout | None = None,
 ) -> Float[Tensor, "E B M O"]:
     """Logits of what comes after each token of the outputs so far.
 
     A row may hold several outputs: a token sees those of its own part, and that part's input.
+    Weights with `decoder.position` in place of `decoder.relative` have absolute positions.
     """
+    after = through if dropout is None else dropout.after
     z = through(_embed, weights["embedding"], tokens)
-    bias = through(decoder_bias, weights["decoder.relative"], tokens.shape[2], parts)
+    relative = weights.get("decoder.relative")
+    if relative is None:
+        z = z + _decoder_positions(weights["decoder.position"], tokens, parts)
+        relative = z.new_zeros(len(z), BUCKETS, 1)
+    z = z if dropout is None else dropout(z)
+    bias = through(decoder_bias, relative, tokens.shape[2], parts)
     across = through(mask_across, encoded.valid, parts, encoded.parts)
     own = _by_layer(weights, "decoder")
     for layer in range(shape.layers):
         mine = own[layer % len(own)]
-        z = through(attend_within, z, *mine["self"], bias, shape.heads)
-        z = through(attend_across, z, encoded.stream, *mine["cross"], across, shape.heads)
-        z = through(feed_forward, z, *mine["mlp"])
+        z = after(attend_within, z, *mine["self"], bias, shape.heads)
+        z = after(attend_across, z, encoded.stream, *mine["cross"], across, shape.heads)
+        z = after(feed_forward, z, *mine["mlp"])
     return read_out(weights, through(norm, z, weights["decoder.final_scale"]))
 
 
@@ -215,6 +223,24 @@ def _embed(table: Float[Tensor, "E V D"], tokens: Int[Tensor, "E B N"]) -> Strea
     A product, not a look-up: with few words its derivative would be many additions to one place.
     """
     return product(one_hot(tokens, table.shape[1], table.dtype), table).float()
+
+
+def _decoder_positions(
+    table: Float[Tensor, "E L D"], tokens: Int[Tensor, "E B M"], parts: Int[Tensor, "B M"] | None
+) -> Float[Tensor, "E b M D"]:
+    """Embeddings of tokens' places within their own parts."""
+    _refuse_longer(tokens, table.shape[1])
+    if parts is None:
+        return table[:, None, : tokens.shape[2]].float()
+    before = (parts.unsqueeze(2) == parts.unsqueeze(1)).tril(-1).sum(-1)
+    return through(_embed, table, before.expand_as(tokens))
+
+
+def _refuse_longer(tokens: Int[Tensor, "E B N"], longest: int) -> None:
+    if tokens.shape[2] > longest:
+        raise ModelError(
+            f"the input has {tokens.shape[2]} positions; this model has embeddings for {longest}"
+        )
 
 
 def _by_layer(weights: Weights, stack: str) -> list[dict[str, tuple[Tensor, ...]]]:
