@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-BEAMED = 500  # test commands that beams are asked for, after the last step alone
+BEAMED = 300  # test commands that beams are asked for, after the last step alone
 TRAINING, BEAMS, BEST = "training's commands", "beams of 4", "greedy, best step"
 _DRAWN = ("greedy", "END told", "END not before training's longest", "cut at training's longest")
 _COLOURS = ("#1b1f27", "#d02f2f", "#2f6fd0", "#2f9e5b", "#b8860b", "#8e44ad", "#16a0a8", "#999999")

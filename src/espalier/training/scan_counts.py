@@ -26,8 +26,8 @@ Way = Callable[[Float[Tensor, "M T O"], Int[Tensor, "M T"]], Float[Tensor, " M"]
 def ways_of_counting(longest: int) -> dict[str, Way]:
     """Every way by its name; `longest` is how many symbols the longest training answer has.
 
-    >>> list(ways_of_counting(22))[:3]
-    ['greedy', 'END told', 'END not before training\\'s longest']
+    >>> list(ways_of_counting(22))[:2]
+    ['greedy', 'END told']
     """
     lowered = {f"END lowered by {much}": end_lowered(much) for much in LOWERED}
     return {

@@ -13,7 +13,7 @@ from torch import Tensor
 from espalier.nets.noise import Dice
 from espalier.nets.transformer.sublayers import Stream, through
 
-FIRST = 1  # what dice throw at 0 draws the batch
+PLACE = 1  # what dice throw at 0 draws the batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Dropout:
 
     rate: float
     dice: Dice
-    _places: Iterator[int] = field(default_factory=lambda: itertools.count(FIRST))
+    _uses: Iterator[int] = field(default_factory=itertools.count)
 
     def __call__(self, added: Stream) -> Stream:
         """A share of the numbers 0, the rest scaled up."""
@@ -34,7 +34,9 @@ class Dropout:
         return through(_dropped_since, found, z, self._uniforms(z), self.rate)
 
     def _uniforms(self, like: Stream) -> Float[Tensor, "E count"]:
-        return self.dice.uniforms(next(self._places), like[0].numel())
+        # Other seeds, not other places: each place would be compiled for itself.
+        own = Dice(self.dice.seeds + (next(self._uses) << 40), self.dice.step)
+        return own.uniforms(PLACE, like[0].numel())
 
 
 def _dropped(added: Stream, uniforms: Float[Tensor, "E count"], rate: float) -> Stream:
