@@ -14,6 +14,7 @@ import pandas as pd
 from benchmarks.attention import SIZES
 
 from docs.pages.filling import DOCS, fill, join_rows, markdown, read_manifests, read_rows
+from docs.pages.length import length_blocks
 from docs.pages.parity import KINDS, beyond, draw_parity, fitting, table_3, trained
 from docs.pages.scan import (
     MODEL,
@@ -71,6 +72,12 @@ def learning(docs: Path = DOCS) -> list[str]:
             "twice": markdown(twice(steps, read_rows(data, "alta-table-6-earlier"))),
             "left-out": left_out(steps),
         }
+    if any(data.glob("alta-length-split.*")):
+        split = read_rows(data, "alta-length-split")
+        drawn = experiments.find("alta-length-split").draw(split)
+        write_figure(pictures / "alta-length-split.png", drawn)
+        tables = length_blocks(split, of_kind(manifests, "scan-variant"))
+        blocks |= {name: markdown(table) for name, table in tables.items()}
     page = docs / "results/learning.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
     return list(blocks)
