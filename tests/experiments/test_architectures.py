@@ -18,16 +18,18 @@ TOKENS, OPEN_AT, LENGTH = torch.randint(11, (2, 5, 10)).numpy(), [[0, 3, 2, 5, 1
 
 @pytest.mark.parametrize("kind", ["gru", "deep gru", "transformer"])
 @pytest.mark.parametrize("places", [[0], [1, 2, 3], [0, 1, 2, 3], [2]])
-def test_a_rules_contribution_is_what_decompose_gives(kind, places):
+@pytest.mark.parametrize("reading", ["before close", "after close"])
+def test_a_rules_contribution_is_what_decompose_gives(kind, places, reading):
     models = [model_of(kind, seed) for seed in range(2)]
     examples = [Examples(t, np.array(at), LENGTH) for t, at in zip(TOKENS, OPEN_AT, strict=True)]
-    found = contributions_of(members.stack(models), models[0].shape, examples, close=10)
+    stacked, read_at = members.stack(models), LENGTH + (reading == "after close")
+    found = contributions_of(stacked, models[0].shape, examples, close=10, reading=reading)
     parts = found.contribution(places)
     for e, model in enumerate(models):
         for number, at in enumerate(OPEN_AT[e]):
             ids, focus = TOKENS[e][number].tolist(), [at + place for place in places]
             whole = es.decompose(es.network(model), ids, focus=focus).relevant
-            assert_close(parts[e, number], whole[at + LENGTH], rtol=1e-4, atol=1e-5)
+            assert_close(parts[e, number], whole[at + read_at], rtol=1e-3, atol=1e-4)  # float32
     chance = found.close_probability(places)
     assert all(0 < p < 1 for p in chance)
 

@@ -28,13 +28,13 @@ def readers(draw):
     return models, examples, reader
 
 
-def parts(model, examples, places):
+def parts(model, examples, places, later=0):
     """Relevant hidden states at the last scaffold tokens, from whole sequences, one by one."""
     layers = reference.weights_of(model)
     return np.stack(
         [
             reference.decompose(layers, reference.embed(model, row), [at + p for p in places])[0][
-                at + examples.length
+                at + examples.length + later
             ]
             for row, at in zip(examples.tokens, examples.open_at, strict=True)
         ]
@@ -49,6 +49,19 @@ def test_starting_at_the_open_symbol_equals_whole_sequences(given_, data):
     found = reader.contribution(sorted(places))
     for e, model in enumerate(models):
         assert_close(found[e].numpy(), parts(model, examples[e], places))
+
+
+@settings(max_examples=15)
+@given(readers(), st.data())
+def test_one_step_later_the_close_symbol_was_read_and_is_in_no_focus(given_, data):
+    models, examples, reader = given_
+    places = data.draw(st.sets(st.integers(0, reader.length), min_size=1))
+    later = RuleContributions.of(
+        members.stack(models), models[0].shape, examples, close=CLOSE, reading="after close"
+    )
+    found = later.contribution(sorted(places))
+    for e, model in enumerate(models):
+        assert_close(found[e].numpy(), parts(model, examples[e], places, later=1))
 
 
 @settings(max_examples=15)

@@ -150,7 +150,8 @@ def test_settings_that_belong_together():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradients_along_a_rule_are_autograds(kind):
+@pytest.mark.parametrize("reading", ["before close", "after close", "every step"])
+def test_gradients_along_a_rule_are_autograds(kind, reading):
     sizes = {"vocabulary_size": 13, "hidden": 6} | KINDS[kind][0] | {"longest": 9}
     if kind == "gru":
         sizes.pop("longest")
@@ -159,15 +160,18 @@ def test_gradients_along_a_rule_are_autograds(kind):
         parameter.data.mul_(3.0)
     tokens = torch.randint(13, (4, 9))
     examples = Examples(tokens.numpy(), np.array([2, 3, 1, 4]), 3)
-    [rows] = member_gradients(members.stack([model]), model.shape, [examples])
+    [rows] = member_gradients(members.stack([model]), model.shape, [examples], reading=reading)
     found = {(row["kind"], row["place"]): row["l2"] for row in rows}
-    wanted = torch.zeros(4, 4)
-    for number, (row, at) in enumerate(zip(tokens, examples.open_at, strict=True)):
+    used = 3 if reading == "after close" else 4  # the last sequence ends with its close symbol
+    wanted = torch.zeros(used, 4)
+    for number, (row, at) in enumerate(zip(tokens[:used], examples.open_at, strict=False)):
         leaf = model.encoder(row[None]).detach().requires_grad_()
         handle = model.encoder.register_forward_hook(lambda *_, leaf=leaf: leaf)
         logits = model(row[None])[0][0]
         handle.remove()
-        loss = torch.nn.functional.cross_entropy(logits[at + 3][None], row[at + 4][None])
+        steps = {"before close": [at + 3], "after close": [at + 4], "every step": list(range(8))}
+        read = torch.tensor(steps[reading])
+        loss = torch.nn.functional.cross_entropy(logits[read], row[read + 1], reduction="sum")
         (slopes,) = torch.autograd.grad(loss, [leaf])
         wanted[number] = slopes[0, at : at + 4].norm(dim=-1)
     for place in range(4):

@@ -7,6 +7,8 @@ from espalier.data.conllu import read_conllu, treebank
 from espalier.data.parity import ParityConfig, ParitySet, ParitySplit, parity_set, parity_split
 from espalier.data.scaffold import (
     Examples,
+    Layout,
+    Reading,
     ScaffoldConfig,
     ScaffoldCorpus,
     Setting,
@@ -39,11 +41,13 @@ __all__ = [
     "BranchingConfig",
     "Example",
     "Examples",
+    "Layout",
     "Order",
     "ParityConfig",
     "ParitySet",
     "ParitySplit",
     "Parsed",
+    "Reading",
     "ScaffoldConfig",
     "ScaffoldCorpus",
     "ScaffoldCounts",

@@ -3,22 +3,25 @@
 The setting of lstms-compose-bottom-up, 4.2 and 4.3. Rules and copies are laid out as whole items
 among single filler tokens, in an order drawn uniformly, so that nothing overlaps and nothing is
 overwritten; there is no loop over tokens. What a corpus truly holds is counted in
-`data.scaffold_counts`.
+`data.scaffold_counts`; the authors' own layout is in `data.scaffold_overwriting`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Int
 
-from espalier.errors import DataError, check_whole
+from espalier.data.scaffold_overwriting import lay_over
+from espalier.errors import DataError, check_whole, nearest
 from espalier.results import Described
 
 Setting = Literal["familiar", "unfamiliar"]
+Layout = Literal["apart", "overwriting"]
+Reading = Literal["before close", "after close"]  # the step at which a rule is read
 Array = np.ndarray
 
 
@@ -27,7 +30,9 @@ class ScaffoldConfig:
     """A corpus of `tokens` tokens: `rules` rules over `scaffolds` distinct scaffolds.
 
     In the familiar setting every scaffold also stands `copies` times outside rules. With
-    `scaffolds` equal to `rules` each rule has a scaffold of its own.
+    `scaffolds` equal to `rules` each rule has a scaffold of its own. With `layout` "overwriting"
+    rules and copies are placed as the papers' authors placed them, one over the other: a quarter
+    to a half of the familiar setting's rules are lost by it.
     """
 
     length: int = 4
@@ -40,6 +45,7 @@ class ScaffoldConfig:
     copies: int = 1_000
     tests: int = 1_000
     test_length: int = 35
+    layout: Layout = "apart"
 
     def __post_init__(self) -> None:
         _refuse_impossible(self)
@@ -68,12 +74,23 @@ class ScaffoldConfig:
     def name(self) -> str:
         """Short and distinct among members that differ in length, setting, rules and seed."""
         rules = "" if self.rules == 1_000 else f"-n{self.rules}"
-        return f"k{self.length}-{self.setting}{rules}-s{self.seed}"
+        layout = "" if self.layout == "apart" else f"-{self.layout}"
+        return f"k{self.length}-{self.setting}{rules}{layout}-s{self.seed}"
 
     @property
     def placed_copies(self) -> int:
         """Copies of scaffolds outside rules, all scaffolds together."""
         return self.scaffolds * self.copies if self.setting == "familiar" else 0
+
+    @property
+    def occurrences(self) -> int:
+        """In the overwriting layout, how often a rule's scaffold is placed, the rule included."""
+        return max(1, self.placed_copies // self.rules)
+
+    @property
+    def slots(self) -> int:
+        """In the overwriting layout, the places that rules and copies are drawn from."""
+        return -(-self.tokens // (self.length + 2))
 
     def to_dict(self) -> dict[str, object]:
         """The fields by name, for a manifest."""
@@ -92,6 +109,14 @@ class Examples(Described):
     def last(self) -> Int[Array, " M"]:
         """Index of the last scaffold token; the close symbol stands right after it."""
         return self.open_at + self.length
+
+    def tokens_read(self, reading: Reading) -> int:
+        """How much of a rule a model has read: up to its scaffold's end, or the close symbol too.
+
+        The papers' text has the step that predicts the close symbol; the authors' scripts
+        (github.com/nsaphra/acd, lm_synthetic_decomposition.py) read where it is the input.
+        """
+        return self.length + 1 + (reading == "after close")
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,7 +151,8 @@ def scaffold_corpus(config: ScaffoldConfig) -> ScaffoldCorpus:
     """
     rng = np.random.default_rng(config.seed)
     phrases = _distinct_phrases(config, rng)
-    train, starts = _lay_out(config, phrases, rng)
+    lay_out = _lay_apart if config.layout == "apart" else lay_over
+    train, starts = lay_out(config, phrases, rng)
     seen = phrases[rng.integers(len(phrases), size=config.tests)]
     fresh = rng.integers(config.vocabulary, size=seen.shape, dtype=np.int32)
     return ScaffoldCorpus(
@@ -139,7 +165,7 @@ def scaffold_corpus(config: ScaffoldConfig) -> ScaffoldCorpus:
     )
 
 
-def _lay_out(
+def _lay_apart(
     config: ScaffoldConfig, phrases: Array, rng: np.random.Generator
 ) -> tuple[Int[Array, " T"], Int[Array, " R"]]:
     """Training tokens and where the rules start.
@@ -203,15 +229,10 @@ def _refuse_impossible(config: ScaffoldConfig) -> None:
     check_whole(config, sizes, error=DataError)
     if config.copies < 0:
         raise DataError(f"copies is {config.copies}; it cannot be negative")
-    k, n, copies = config.length, config.rules, config.placed_copies
-    needed = n * (k + 2) + copies * k
-    if needed > config.tokens:
-        copied = f" + {config.scaffolds:,} scaffolds x {config.copies:,} copies x {k}"
-        raise DataError(
-            f"the {config.setting} corpus of scaffold length {k} does not fit: {n:,} rules x "
-            f"({k} + 2){copied if copies else ''} = {needed:,} tokens, and there are "
-            f"{config.tokens:,}; ask for more tokens, fewer copies or a shorter scaffold"
-        )
+    if config.layout not in get_args(Layout):
+        raise DataError(f"layout is {config.layout!r}; {nearest(config.layout, get_args(Layout))}")
+    _refuse_overfull(config)
+    k = config.length
     if config.vocabulary**k < config.scaffolds:
         raise DataError(
             f"{config.vocabulary:,} tokens make {config.vocabulary**k:,} phrases of length {k}, "
@@ -220,4 +241,23 @@ def _refuse_impossible(config: ScaffoldConfig) -> None:
     if k + 2 > config.test_length:
         raise DataError(
             f"a rule of {k} + 2 tokens does not fit into test sequences of {config.test_length}"
+        )
+
+
+def _refuse_overfull(config: ScaffoldConfig) -> None:
+    """Raise if rules and copies are more than there is room for in the layout."""
+    k, n, copies = config.length, config.rules, config.placed_copies
+    if config.layout == "overwriting":
+        needed, room = n * config.occurrences, config.slots
+        sum_ = f"{config.occurrences} occurrences = {needed:,}, and there are {room:,} places"
+        where = f", one every {k} + 2 tokens"
+    else:
+        needed, room = n * (k + 2) + copies * k, config.tokens
+        copied = f" + {config.scaffolds:,} scaffolds x {config.copies:,} copies x {k}"
+        sum_ = f"({k} + 2){copied if copies else ''} = {needed:,} tokens, and there are {room:,}"
+        where = ""
+    if needed > room:
+        raise DataError(
+            f"the {config.setting} corpus of scaffold length {k} does not fit: {n:,} rules x "
+            f"{sum_}{where}; ask for more tokens, fewer copies or a shorter scaffold"
         )

@@ -94,17 +94,16 @@ def _tested(corpus: ScaffoldCorpus, tokens: Int[Array, "M N"]) -> tuple[int, int
 
 
 def _refuse_untrue(corpus: ScaffoldCorpus, counts: ScaffoldCounts) -> None:
-    config = corpus.config
-    due = {
-        "tokens": config.tokens,
-        "opens": config.rules,
-        "closes": config.rules,
-        "rules": config.rules,
+    config, apart = corpus.config, corpus.config.layout == "apart"
+    due = {"tokens": config.tokens}
+    due |= {"opens": config.rules, "closes": config.rules} if apart else {}
+    due |= {
+        "rules": config.rules if apart else len(corpus.rule_starts),
         "in_domain_rules": config.tests,
         "out_of_domain_rules": config.tests,
     }
     wrong = {name: want for name, want in due.items() if counts.to_dict()[name] != want}
-    if counts.fewest_outside_per_scaffold < config.placed_copies // config.scaffolds:
+    if apart and counts.fewest_outside_per_scaffold < config.placed_copies // config.scaffolds:
         wrong["fewest_outside_per_scaffold"] = config.copies
     if wrong:
         found = ", ".join(f"{name} {counts.to_dict()[name]} for {wrong[name]}" for name in wrong)

@@ -1,6 +1,6 @@
 """What the words of a rule do to its close symbol in GRUs and Transformers, member by member.
 
-As in `rule_contributions`, everything is read at the last scaffold token. A GRU is taken apart from
+As in `rule_contributions`, everything is read at one step of a rule. A GRU is taken apart from
 the open symbol on, from its true state before it; a Transformer, which has none, over the whole
 sequence. Axes as there; N tokens of a test sequence, S focus sets.
 """
@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.data import Examples
+from espalier.data import Examples, Reading
 from espalier.decomposition import relevant_rows
 from espalier.experiments.rule_contributions import Contributions, RuleContributions
 from espalier.nets.language import CausalShape, GRUShape, stacked
@@ -25,12 +25,17 @@ from espalier.runs import matmul_precision
 
 
 def contributions_of(
-    weights: StackedWeights, shape: LSTMShape, examples: Sequence[Examples], *, close: int
+    weights: StackedWeights,
+    shape: LSTMShape,
+    examples: Sequence[Examples],
+    *,
+    close: int,
+    reading: Reading = "before close",
 ) -> Contributions:
     """Each member before the open symbols of its own test set, all of one scaffold length."""
-    if isinstance(shape, GRUShape | CausalShape):
-        return NetworkContributions.of(weights, shape, examples, close=close)
-    return RuleContributions.of(weights, shape, examples, close=close)
+    other = isinstance(shape, GRUShape | CausalShape)
+    kind = NetworkContributions if other else RuleContributions
+    return kind.of(weights, shape, examples, close=close, reading=reading)
 
 
 @dataclass(frozen=True)
@@ -45,14 +50,20 @@ class NetworkContributions(Contributions):
     @classmethod
     @torch.no_grad()
     def of(
-        cls, weights: StackedWeights, shape: LSTMShape, examples: Sequence[Examples], *, close: int
+        cls,
+        weights: StackedWeights,
+        shape: LSTMShape,
+        examples: Sequence[Examples],
+        *,
+        close: int,
+        reading: Reading = "before close",
     ) -> NetworkContributions:
         """Each member before the open symbols of its own test set."""
         table = weights["encoder.weight"]
         tokens = torch.from_numpy(np.stack([one.tokens for one in examples])).long()
         open_at = torch.from_numpy(np.stack([one.open_at for one in examples])).long()
         tokens, open_at = tokens.to(table.device), open_at.to(table.device)
-        places = torch.arange(examples[0].length + 1, device=table.device)
+        places = torch.arange(examples[0].tokens_read(reading), device=table.device)
         rule = open_at[..., None] + places
         state: Tensor | None = None
         if isinstance(shape, CausalShape):
@@ -74,7 +85,7 @@ class NetworkContributions(Contributions):
         )
 
     def contribution(self, places: Sequence[int]) -> Float[Tensor, "E M H"]:
-        """What these places contribute to the hidden state at the last scaffold token."""
+        """What these places contribute to the hidden state at the step that is read."""
         focus = torch.zeros(self.inputs.shape[:3], dtype=torch.bool, device=self.inputs.device)
         focus.scatter_(2, self.rule[..., list(places)], value=True)
         found = []

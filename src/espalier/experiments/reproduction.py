@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,7 @@ from espalier.runs import (
     recorded,
     refuse_other_config,
 )
-from espalier.training import check_seeds
+from espalier.training import as_settings, check_seeds
 
 if TYPE_CHECKING:
     import pandas
@@ -190,7 +190,7 @@ def _narrowed(config: Any, words: Sequence[str]) -> Any:
 
 def _asked_for(name: str, scale: Scale, config: Any) -> dict[str, Any]:
     """What makes two reproductions the same, as JSON has it."""
-    found: dict[str, Any] = {"name": name, "scale": scale, "config": asdict(config)}
+    found: dict[str, Any] = {"name": name, "scale": scale, "config": as_settings(config)}
     found = json.loads(json.dumps(found))
     return found
 

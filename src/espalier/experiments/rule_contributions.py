@@ -1,11 +1,12 @@
 """What the words of a rule do to its close symbol, for many models at once.
 
-Everything is read at the last scaffold token, the step that predicts the close symbol. Relevant
+Everything is read at the last scaffold token, the step that predicts the close symbol, or where
+`reading` says so one step later, after the close symbol, which is in no focus. Relevant
 parts are zero before the first word in focus, so a decomposition starts at the open symbol, from
 the true state before it; an initial state is irrelevant, as all that was read before is.
 
-Axes: E members, M test sequences, K places of a rule from the open symbol (0) to the last scaffold
-token, D embedding, H units, L layers.
+Axes: E members, M test sequences, K places of a rule from the open symbol (0) to the step that
+is read, D embedding, H units, L layers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.data import Examples
+from espalier.data import Examples, Reading
 from espalier.decomposition import propagate
 from espalier.nets.lstm import (
     LSTMLayer,
@@ -43,7 +44,7 @@ class Contributions(ABC):
 
     @abstractmethod
     def contribution(self, places: Sequence[int]) -> Float[Tensor, "E M H"]:
-        """What these places contribute to the hidden state at the last scaffold token."""
+        """What these places contribute to the hidden state at the step that is read."""
 
     def logits(self, part: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V"]:
         """What a part of the hidden state says; the decoder's bias belongs to no part."""
@@ -78,13 +79,20 @@ class RuleContributions(Contributions):
 
     @classmethod
     def of(
-        cls, weights: StackedWeights, shape: LSTMShape, examples: Sequence[Examples], *, close: int
+        cls,
+        weights: StackedWeights,
+        shape: LSTMShape,
+        examples: Sequence[Examples],
+        *,
+        close: int,
+        reading: Reading = "before close",
     ) -> RuleContributions:
         """Each member before the open symbols of its own test set, all of one scaffold length."""
         device = weights["encoder.weight"].device
         tokens = torch.from_numpy(np.stack([one.tokens for one in examples])).long().to(device)
         open_at = torch.from_numpy(np.stack([one.open_at for one in examples])).to(device)
-        places = open_at[..., None] + torch.arange(examples[0].length + 1, device=device)
+        read = examples[0].tokens_read(reading)
+        places = open_at[..., None] + torch.arange(read, device=device)
         return cls(
             layers=stacked_layers(weights),
             inputs=members.look_up(weights["encoder.weight"], tokens.gather(2, places)),
@@ -95,7 +103,7 @@ class RuleContributions(Contributions):
         )
 
     def contribution(self, places: Sequence[int]) -> Float[Tensor, "E M H"]:
-        """What these places contribute to the hidden state at the last scaffold token."""
+        """What these places contribute to the hidden state at the step that is read."""
         focus = torch.zeros(self.inputs.shape[:3], dtype=torch.bool, device=self.inputs.device)
         focus[..., list(places)] = True
         with matmul_precision("float32"):

@@ -6,12 +6,12 @@ down until they fit into minutes on two cores; `paper` has the papers' sizes.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from espalier.data import ScaffoldConfig, Setting
 from espalier.errors import ConfigError
 from espalier.experiments.experiment import Scale, check_scale, short_digest
-from espalier.training import Network, Recipe, ScaffoldRun
+from espalier.training import Network, Recipe, ScaffoldRun, as_settings
 
 BOTH: tuple[Setting, ...] = ("unfamiliar", "familiar")
 
@@ -62,7 +62,7 @@ class ScaffoldModels:
     @property
     def name(self) -> str:
         """The same for equal settings, and different for others."""
-        return f"scaffolds-{short_digest(asdict(self))}"
+        return f"scaffolds-{short_digest(as_settings(self))}"
 
 
 # Sizes below the papers', chosen so that every effect is there to be seen (docs/experiments.md).

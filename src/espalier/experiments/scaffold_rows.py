@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from espalier.data import Reading
 from espalier.errors import ConfigError
 from espalier.experiments.cache import DOMAINS, RunCache
 from espalier.experiments.experiment import Row, Scale
@@ -13,7 +14,7 @@ from espalier.experiments.network_contributions import contributions_of
 from espalier.experiments.rule_contributions import Contributions
 from espalier.experiments.scaffold_models import ScaffoldModels, familiarity, frequency
 from espalier.runs import matmul_precision
-from espalier.training import member_gradients
+from espalier.training import CloseProbability, LossReading, member_gradients
 
 Label = dict[str, int | str]
 
@@ -23,6 +24,7 @@ class OverEpochs:
     """Models that are measured after every epoch that they keep."""
 
     models: ScaffoldModels
+    reading: Reading = "before close"
 
     @classmethod
     def at(cls, scale: Scale) -> OverEpochs:
@@ -37,6 +39,7 @@ class GrowingFocus:
     models: ScaffoldModels
     length: int = 8
     epochs: tuple[int, ...] = (5, 10, 20, 50)
+    reading: Reading = "before close"
 
     def __post_init__(self) -> None:
         if self.length not in self.models.lengths:
@@ -77,6 +80,7 @@ class Gradients:
     models: ScaffoldModels
     epochs: tuple[int, ...] = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
     sequences: int = 200
+    reading: LossReading = "before close"
 
     @classmethod
     def at(cls, scale: Scale) -> Gradients:
@@ -92,12 +96,32 @@ class Gradients:
 def close_probabilities(config: OverEpochs, cache: RunCache) -> list[Row]:
     """P(close) by member, epoch and test set, the mean over test sequences."""
     names = ("length", "setting", "rules", "seed")
+    if config.reading == "after close":
+        return _after_close(config, cache)
     return [
         {name: row[name] for name in names}
         | {"epoch": int(row["epoch"]), "domain": domain, "probability": row[domain]}
         for row in cache.trained(config.models).metrics()
         for domain in DOMAINS
     ]
+
+
+def _after_close(config: OverEpochs, cache: RunCache) -> list[Row]:
+    """P(close) after the close symbol: of models that learnt the rule, that of a second one."""
+    rows: list[Row] = []
+    for epoch, group, weights, shape in cache.trained(config.models).walk(config.models.kept):
+        measure = CloseProbability.of(
+            {domain: group.examples(domain) for domain in DOMAINS},
+            close=config.models.corpus.close,
+            device=cache.device,
+            reading=config.reading,
+        )
+        with matmul_precision("float32"):
+            measured = measure(weights, shape)
+        for domain in DOMAINS:
+            values: list[Row] = [{"probability": row[domain]} for row in measured]
+            rows += group.label(values, epoch=epoch, domain=domain)
+    return rows
 
 
 def from_open_symbol(config: OverEpochs, cache: RunCache) -> list[Row]:
@@ -110,7 +134,7 @@ def from_open_symbol(config: OverEpochs, cache: RunCache) -> list[Row]:
     def of(rules: Contributions) -> Iterator[tuple[Label, list[Row]]]:
         yield {}, [{"probability": p} for p in rules.close_probability([0])]
 
-    return _over_rules(config.models, config.models.kept, cache, of)
+    return _over_rules(config, config.models.kept, cache, of)
 
 
 def from_growing_focus(config: GrowingFocus, cache: RunCache) -> list[Row]:
@@ -124,7 +148,7 @@ def from_growing_focus(config: GrowingFocus, cache: RunCache) -> list[Row]:
             found = rules.close_probability(range(i + 1))
             yield {"in_focus": i}, [{"probability": p} for p in found]
 
-    return _over_rules(config.models, config.epochs, cache, of)
+    return _over_rules(config, config.epochs, cache, of)
 
 
 def interdependence(config: OverEpochs, cache: RunCache) -> list[Row]:
@@ -135,7 +159,7 @@ def interdependence(config: OverEpochs, cache: RunCache) -> list[Row]:
         pairs = zip(found["hidden"], found["logits"], strict=True)
         yield {}, [{"hidden": hidden, "logits": logits} for hidden, logits in pairs]
 
-    return _over_rules(config.models, config.models.kept, cache, of)
+    return _over_rules(config, config.models.kept, cache, of)
 
 
 def by_rule_frequency(config: RuleFrequency, cache: RunCache) -> list[Row]:
@@ -151,7 +175,7 @@ def by_rule_frequency(config: RuleFrequency, cache: RunCache) -> list[Row]:
     rows = [
         row
         for models in (config.usual, config.others)
-        for row in _over_rules(models, (config.epoch,), cache, of)
+        for row in _over_rules(OverEpochs(models), (config.epoch,), cache, of)
     ]
     return [row for row in rows if row["setting"] == "unfamiliar"]
 
@@ -159,14 +183,18 @@ def by_rule_frequency(config: RuleFrequency, cache: RunCache) -> list[Row]:
 def gradients(config: Gradients, cache: RunCache) -> list[Row]:
     """L2 and maximum norm by member, epoch, kind and place in the rule (0 is the open symbol).
 
-    The derivative of the close symbol's loss by embedding and by hidden state, and the error of
+    The derivative of the loss that is read by embedding and by hidden state, and the error of
     each place's own prediction (Appendix C; defined in `espalier.training.gradients`).
     """
     rows: list[Row] = []
     for epoch, group, weights, shape in cache.trained(config.models).walk(config.epochs):
         with matmul_precision("float32"):
             found = member_gradients(
-                weights, shape, group.examples("in_domain"), limit=config.sequences
+                weights,
+                shape,
+                group.examples("in_domain"),
+                limit=config.sequences,
+                reading=config.reading,
             )
         for places in zip(*found, strict=True):
             rows += group.label(list(places), epoch=epoch)
@@ -174,17 +202,18 @@ def gradients(config: Gradients, cache: RunCache) -> list[Row]:
 
 
 def _over_rules(
-    models: ScaffoldModels,
+    config: OverEpochs | GrowingFocus,
     epochs: tuple[int, ...],
     cache: RunCache,
     of: Callable[[Contributions], Iterable[tuple[Label, list[Row]]]],
 ) -> list[Row]:
     """What `of` finds in the rules of both test sets: labels, and a value a member."""
     rows: list[Row] = []
-    for epoch, group, weights, shape in cache.trained(models).walk(epochs):
+    close, reading = config.models.corpus.close, config.reading
+    for epoch, group, weights, shape in cache.trained(config.models).walk(epochs):
         for domain in DOMAINS:
             examples = group.examples(domain)
-            rules = contributions_of(weights, shape, examples, close=models.corpus.close)
+            rules = contributions_of(weights, shape, examples, close=close, reading=reading)
             for label, values in of(rules):
                 rows += group.label(values, epoch=epoch, domain=domain, **label)
     return rows

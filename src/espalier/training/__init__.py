@@ -2,8 +2,8 @@
 
 from espalier.training.configs import Network, OptimiserName, Recipe, StepRecipe, check_seeds
 from espalier.training.ensemble import EnsembleLearner, Member
-from espalier.training.gradients import member_gradients
-from espalier.training.measures import TextLoss
+from espalier.training.gradients import LossReading, member_gradients
+from espalier.training.measures import CloseProbability, TextLoss
 from espalier.training.parity import TOKENS, ParityRun, ParityTransformers
 from espalier.training.scaffold import ScaffoldRun
 from espalier.training.scan import FITTED, ScanRun, TranslationTask
@@ -11,7 +11,7 @@ from espalier.training.scan_answers import ScanTransformers
 from espalier.training.scan_batches import SYMBOLS, read_split, some_of, symbols_of
 from espalier.training.scan_counts import exactly, ways_of_counting
 from espalier.training.scan_variants import ScanVariant
-from espalier.training.settings import flatten, override, parse_words, read_toml
+from espalier.training.settings import as_settings, flatten, override, parse_words, read_toml
 from espalier.training.single import SingleLearner
 from espalier.training.sweep import Sweep, read_sweep, run_sweep
 from espalier.training.task_learner import TaskLearner, by_seed, step_plan
@@ -33,7 +33,9 @@ __all__ = [
     "KINDS",
     "SYMBOLS",
     "TOKENS",
+    "CloseProbability",
     "EnsembleLearner",
+    "LossReading",
     "Member",
     "Network",
     "OptimiserName",
@@ -54,6 +56,7 @@ __all__ = [
     "Trainable",
     "TrainedRun",
     "TranslationTask",
+    "as_settings",
     "by_seed",
     "check_seeds",
     "exactly",

@@ -6,35 +6,53 @@ embedding read there and the top layer's hidden state there, in a Transformer th
 its last layer, where later places read it; `output` is the derivative of that
 place's own loss, predicting the token after it, with respect to its logits: the error that a
 predictable scaffold makes small.
+
+Other losses can be read. `after close` is that of the prediction after the close symbol. `every
+step` is the sum over all predictions of the sequence: its mean, 1 / N of it, is what the authors'
+script differentiates (github.com/nsaphra/acd, lm_inspect_gradients.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.data import Examples
+from espalier.data import Examples, Reading
+from espalier.errors import DataError
 from espalier.nets.language import CausalShape, GRUShape, gru_cell, stacked
 from espalier.nets.lstm import LSTMLayer, LSTMShape, StackedWeights, lstm_cell, members
 from espalier.runs import Row
 
+LossReading = Literal[Reading, "every step"]
+
 
 def member_gradients(
-    weights: StackedWeights, shape: LSTMShape, examples: Sequence[Examples], *, limit: int = 200
+    weights: StackedWeights,
+    shape: LSTMShape,
+    examples: Sequence[Examples],
+    *,
+    limit: int = 200,
+    reading: LossReading = "before close",
 ) -> list[list[Row]]:
     """By member, mean L2 and maximum norm over at most `limit` sequences, by place and kind.
 
     Each member has examples of its own, all of one scaffold length.
     """
     device = weights["encoder.weight"].device
+    if reading == "after close":
+        examples = [_that_go_on(one) for one in examples]
+        limit = min(limit, *(len(one.tokens) for one in examples))
     tokens = torch.from_numpy(np.stack([one.tokens[:limit] for one in examples])).long()
     open_at = torch.from_numpy(np.stack([one.open_at[:limit] for one in examples]))
     places = open_at[..., None] + torch.arange(examples[0].length + 1)
-    found = gradients_at(weights, shape, tokens.to(device), places=places.to(device))
+    found = gradients_at(
+        weights, shape, tokens.to(device), places=places.to(device), reading=reading
+    )
     norms = {
         kind: (slopes.norm(dim=-1).mean(1).tolist(), slopes.abs().amax(-1).mean(1).tolist())
         for kind, slopes in found.items()
@@ -55,6 +73,7 @@ def gradients_at(
     tokens: Int[Tensor, "E M N"],
     *,
     places: Int[Tensor, "E M K"],
+    reading: LossReading = "before close",
 ) -> dict[str, Float[Tensor, "E M K any"]]:
     """The three derivatives at the places given, the last of which predicts the close symbol."""
     weights = {name: tensor.detach() for name, tensor in weights.items()}
@@ -63,16 +82,39 @@ def gradients_at(
     hidden = _nudged(weights, shape, embedded, nudges)
     at = torch.arange(len(tokens), device=tokens.device)[:, None, None]
     row = torch.arange(tokens.shape[1], device=tokens.device)[:, None]
-    there = hidden[at, row, places]
-    logits = members.decode(weights, there.flatten(1, 2)).view(*places.shape, -1)
-    wanted = tokens[at, row, places + 1].unsqueeze(-1)
-    scores = torch.log_softmax(logits, dim=-1)
-    loss = -scores[:, :, -1].gather(-1, wanted[:, :, -1]).sum()
+
+    def predict(steps: Int[Tensor, "E M S"]) -> tuple[Tensor, Tensor]:
+        """Log probabilities after these steps, and the tokens that follow."""
+        logits = members.decode(weights, hidden[at, row, steps].flatten(1, 2))
+        scores = torch.log_softmax(logits.view(*steps.shape, -1), dim=-1)
+        return scores, tokens[at, row, steps + 1].unsqueeze(-1)
+
+    scores, wanted = predict(places)
+    match reading:
+        case "before close":
+            read = scores[:, :, -1], wanted[:, :, -1]
+        case "after close":
+            read = predict(places[..., -1:] + 1)
+        case "every step":
+            steps = torch.arange(tokens.shape[2] - 1, device=tokens.device)
+            read = predict(steps.expand(*tokens.shape[:2], -1))
+    loss = -read[0].gather(-1, read[1]).sum()
     to_embedded, to_hidden = torch.autograd.grad(loss, [embedded, nudges])
     errors = scores.detach().exp()
     errors.scatter_add_(-1, wanted, errors.new_full((), -1.0).expand(wanted.shape))
     kept = {"embedding": to_embedded[at, row, places], "hidden": to_hidden[at, row, places]}
     return kept | {"output": errors}
+
+
+def _that_go_on(examples: Examples) -> Examples:
+    """The sequences with a token after the close symbol; at the others' end nothing follows."""
+    kept = examples.last + 2 < examples.tokens.shape[1]
+    if not kept.any():
+        raise DataError(
+            f"no test sequence of {examples.tokens.shape[1]} tokens goes on after its close "
+            f"symbol, so no loss is read there; make test_length over {examples.length} + 2"
+        )
+    return Examples(examples.tokens[kept], examples.open_at[kept], examples.length)
 
 
 def _nudged(

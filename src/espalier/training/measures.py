@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.data import Examples, ScaffoldCorpus, fold
+from espalier.data import Examples, Reading, fold
 from espalier.nets.language import stacked
 from espalier.nets.lstm import LSTMShape, StackedWeights, members
 
@@ -25,19 +26,26 @@ class CloseProbability:
     """Mean probability of the close symbol at the end of the scaffold, in and out of domain."""
 
     tokens: dict[str, Int[Tensor, "E N M"]]
-    last: dict[str, Int[Tensor, "E M"]]
+    at: dict[str, Int[Tensor, "E M"]]
     close: int
 
     @classmethod
-    def of(cls, corpora: Sequence[ScaffoldCorpus], device: torch.device) -> CloseProbability:
-        """The test sets of one corpus for each member."""
-        tokens, last = {}, {}
-        for name in ("in_domain", "out_of_domain"):
-            tests: list[Examples] = [getattr(corpus, name) for corpus in corpora]
+    def of(
+        cls,
+        sets: Mapping[Any, Sequence[Examples]],
+        *,
+        close: int,
+        device: torch.device,
+        reading: Reading = "before close",
+    ) -> CloseProbability:
+        """Test sets by name, each with the examples of every member."""
+        tokens, at = {}, {}
+        for name, tests in sets.items():
             stacked = np.stack([test.tokens.T for test in tests])
             tokens[name] = torch.from_numpy(stacked).long().to(device)
-            last[name] = torch.from_numpy(np.stack([test.last for test in tests])).to(device)
-        return cls(tokens, last, corpora[0].config.close)
+            steps = np.stack([one.open_at + one.tokens_read(reading) - 1 for one in tests])
+            at[name] = torch.from_numpy(steps).to(device)
+        return cls(tokens, at, close)
 
     def __call__(self, weights: StackedWeights, shape: LSTMShape) -> list[dict[str, float]]:
         """One row a member, with a column for each test set."""
@@ -46,13 +54,13 @@ class CloseProbability:
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def _mean(self, weights: StackedWeights, shape: LSTMShape, name: str) -> Float[Tensor, " E"]:
-        members_, steps, _ = self.tokens[name].shape
-        chunk = max(20, GATES_AT_ONCE // (members_ * steps * 4 * shape.hidden))
+        members_, length, _ = self.tokens[name].shape
+        chunk = max(20, GATES_AT_ONCE // (members_ * length * 4 * shape.hidden))
         tokens = _split(self.tokens[name], chunk, 2)
-        lasts = _split(self.last[name], chunk, 1)
+        steps = _split(self.at[name], chunk, 1)
         found = [
             close_probabilities(weights, shape, some, at=at, close=self.close)
-            for some, at in zip(tokens, lasts, strict=True)
+            for some, at in zip(tokens, steps, strict=True)
         ]
         return torch.cat(found, dim=1).mean(1)
 

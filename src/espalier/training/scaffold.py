@@ -100,7 +100,11 @@ def scaffold_learner(
     ]
     folded = [fold(c.train, batch=recipe.batch, window=recipe.window) for c in corpora]
     streams = torch.from_numpy(np.stack(folded))
-    tests = CloseProbability.of(corpora, device)
+    sets = {
+        "in_domain": [corpus.in_domain for corpus in corpora],
+        "out_of_domain": [corpus.out_of_domain for corpus in corpora],
+    }
+    tests = CloseProbability.of(sets, close=runs[0].corpus.close, device=device)
     return EnsembleLearner(team, streams, recipe, measure=tests, device=device)
 
 

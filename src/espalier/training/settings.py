@@ -7,13 +7,27 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from espalier.errors import ConfigError, FileError, nearest
 
 C = TypeVar("C")
+# Settings that older manifests lack, with the value that holds there: runs keep their names.
+ADDED = (("layout", "apart"), ("reading", "before close"))
+
+
+def as_settings(config: Any) -> dict[str, Any]:
+    """Every setting by name, nested; settings added since are left out where nothing changed.
+
+    >>> from espalier.data import ScaffoldConfig
+    >>> "layout" in as_settings(ScaffoldConfig())
+    False
+    """
+    return asdict(
+        config, dict_factory=lambda pairs: {n: v for n, v in pairs if (n, v) not in ADDED}
+    )
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:

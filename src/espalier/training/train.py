@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
@@ -34,7 +34,7 @@ from espalier.runs import (
     recorded,
 )
 from espalier.training.configs import check_seeds
-from espalier.training.settings import flatten, override
+from espalier.training.settings import as_settings, flatten, override
 
 if TYPE_CHECKING:
     import pandas
@@ -79,7 +79,7 @@ class Trainable(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Every setting, nested as it is in the config."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
+        return as_settings(self)
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], folder: RunFolder) -> Self:

@@ -1,0 +1,176 @@
+"""The authors' protocol beside the papers' text: which difference turns a verdict round?
+
+Two things differ. The authors' generator overwrites rules (`ScaffoldConfig.layout`), and their
+scripts read one step later, after the close symbol (`reading`); besides, their script for gradients
+differentiates the loss of every step. Figures 7, 9 and 12 are measured with every combination of
+these; the models are two ensembles, since a reading trains nothing. Claims and bounds are those of
+`claims` and `further_claims`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from espalier.data import Layout
+from espalier.experiments.cache import RunCache
+from espalier.experiments.claims import claims
+from espalier.experiments.experiment import Experiment, Row, Scale
+from espalier.experiments.further_claims import further_claims
+from espalier.experiments.intervals import summarise
+from espalier.experiments.scaffold_claims import decide, verdict
+from espalier.experiments.scaffold_figures import CLOSE, GRADIENTS, GROWING, draw
+from espalier.experiments.scaffold_rows import Gradients, GrowingFocus, OverEpochs
+from espalier.training import LossReading
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+LAYOUTS: tuple[Layout, ...] = ("apart", "overwriting")
+READINGS: tuple[LossReading, ...] = ("before close", "after close")
+CHANGES = {  # what a combination changes beside the papers' text
+    "overwriting": "generator",
+    "after close": "reading",
+    "every step": "loss of every step",
+}
+Settings = OverEpochs | GrowingFocus | Gradients
+
+
+@dataclass(frozen=True)
+class Protocols:
+    """A figure's settings on corpora of both layouts, and the readings of each."""
+
+    apart: Settings
+    overwriting: Settings
+    readings: tuple[LossReading, ...]
+
+    @classmethod
+    def at(
+        cls, scale: Scale, *, figure: Experiment, readings: tuple[LossReading, ...] = READINGS
+    ) -> Protocols:
+        """The preset of a scale."""
+        usual: Settings = figure.config(scale)
+        corpus = replace(usual.models.corpus, layout="overwriting")
+        theirs = replace(usual, models=replace(usual.models, corpus=corpus))
+        return cls(usual, theirs, readings)
+
+
+def measure(config: Protocols, cache: RunCache, *, figure: Experiment) -> list[Row]:
+    """The figure's rows, each with its layout and its reading."""
+    return [
+        {"layout": layout, "reading": reading} | row
+        for layout in LAYOUTS
+        for reading in config.readings
+        for row in cache.rows(figure.measure, replace(getattr(config, layout), reading=reading))
+    ]
+
+
+def decided(rows: pandas.DataFrame, *, number: int, keys: str) -> pandas.DataFrame:
+    """One row a claim, layout, reading and scaffold length: the number, and whether it holds."""
+    import pandas as pd
+
+    chosen = [one for one in (*claims(), *further_claims()) if one.key in keys.split()]
+    found = []
+    for (layout, reading), some in rows.groupby(["layout", "reading"]):
+        cell = decide({number: some}, chance=float("nan"), chosen=chosen)
+        found.append(cell.assign(layout=layout, reading=reading))
+    return pd.concat(found)
+
+
+def turned_by(cells: pandas.DataFrame) -> str:
+    """The fewest changes with which a claim holds at one length; several if each alone will do."""
+    held = [
+        frozenset(CHANGES[word] for word in (row.layout, row.reading) if word in CHANGES)
+        for row in cells[cells["holds"]].itertuples()
+    ]
+    least = [one for one in held if not any(other < one for other in held)]
+    words = [" and ".join(sorted(one)) or "nothing: it holds" for one in least]
+    return " or ".join(sorted(words)) or "neither"
+
+
+def tabulate(rows: pandas.DataFrame, *, number: int, keys: str) -> pandas.DataFrame:
+    """One row a claim, layout and reading: its verdict, its numbers, and what turns it round."""
+    import pandas as pd
+
+    table = decided(rows, number=number, keys=keys)
+    found = []
+    for key, claim in table.groupby("claim", sort=True):
+        turned = {length: turned_by(cells) for length, cells in claim.groupby("length")}
+        words = "; ".join(
+            f"{word} (k = {', '.join(str(k) for k in turned if turned[k] == word)})"
+            for word in dict.fromkeys(turned.values())
+        )
+        for (layout, reading), some in claim.groupby(["layout", "reading"], sort=False):
+            numbers = {
+                f"k = {row.length}": f"{row.mean:.3g} [{row.low:.3g}, {row.high:.3g}]"
+                for row in some.itertuples()
+            }
+            holds_if = f"{some['side'].iloc[0]} {some['bound'].iloc[0]:.3g}"
+            about = {"claim": key, "statement": some["statement"].iloc[0]}
+            about |= {"layout": layout, "reading": reading, "verdict": verdict(some)}
+            found.append(about | {"holds if": holds_if} | numbers | {"turned by": words})
+    return pd.DataFrame(found)
+
+
+def draw_cells(rows: pandas.DataFrame, *, value: str, x: str, last: bool, **facets: Any) -> Figure:
+    """A column a layout and reading, at the longest scaffold; after the last epoch or over all."""
+    longest = rows[rows["length"] == rows["length"].max()]
+    if last:
+        longest = longest[longest["epoch"] == longest["epoch"].max()]
+    cells = longest.assign(cell=longest["layout"] + "\n" + longest["reading"])
+    down = facets["down"]
+    table = summarise(cells, value, by=["cell", down, "setting", x])
+    return draw(table, x=x, line="setting", across="cell", **facets)
+
+
+def _experiment(
+    figure: Experiment,
+    *,
+    number: int,
+    keys: str,
+    shown: dict[str, Any],
+    readings: tuple[LossReading, ...] = READINGS,
+) -> Experiment:
+    return Experiment(
+        f"{figure.summary}: the authors' generator and reading",
+        partial(Protocols.at, figure=figure, readings=readings),
+        partial(measure, figure=figure),
+        partial(tabulate, number=number, keys=keys),
+        partial(draw_cells, **shown),
+    )
+
+
+_DOMAINS = {"in_domain": "{}\nscaffolds of training", "out_of_domain": "{}\nrandom scaffolds"}
+_PROBABILITIES: dict[str, Any] = {"value": "probability", "down": "domain", "limits": (-0.02, 1.02)}
+
+EXPERIMENTS = {
+    "bottom-up-figure-7-protocols": _experiment(
+        CLOSE,
+        number=7,
+        keys="1 2 6a 6b",
+        shown=_PROBABILITIES
+        | {"x": "epoch", "last": False, "x_label": "epoch"}
+        | {"sides": {name: words.format("P(close)") for name, words in _DOMAINS.items()}},
+    ),
+    "bottom-up-figure-9-protocols": _experiment(
+        GROWING,
+        number=9,
+        keys="7a 7b 7c",
+        shown=_PROBABILITIES
+        | {"x": "in_focus", "last": True, "x_label": "i, scaffold tokens in focus"}
+        | {
+            "sides": {name: words.format("P(close | open + i)") for name, words in _DOMAINS.items()}
+        },
+    ),
+    "bottom-up-figure-12-protocols": _experiment(
+        GRADIENTS,
+        number=12,
+        keys="5a 5b 5c",
+        readings=(*READINGS, "every step"),
+        shown={"value": "l2", "x": "place", "last": False, "down": "kind", "logarithmic": True}
+        | {"x_label": "d, place in the rule (0: open symbol)"}
+        | {"sides": {kind: f"{kind}\nL2 norm" for kind in ("embedding", "hidden", "output")}},
+    ),
+}
