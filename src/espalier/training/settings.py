@@ -15,7 +15,12 @@ from espalier.errors import ConfigError, FileError, nearest
 
 C = TypeVar("C")
 # Settings that older manifests lack, with the value that holds there: runs keep their names.
-ADDED = (("layout", "apart"), ("reading", "before close"))
+ADDED = (
+    ("layout", "apart"),
+    ("reading", "before close"),
+    ("shifted", False),
+    ("output_dropout", False),
+)
 
 
 def as_settings(config: Any) -> dict[str, Any]:
