@@ -30,7 +30,7 @@ from dataclasses import replace
 
 from espalier.experiments.experiment import Scale, check_scale
 from espalier.nets.transformer import TransformerShape
-from espalier.training import SYMBOLS, OptimiserName, ScanVariant, StepRecipe, symbols_of
+from espalier.training import SYMBOLS, ScanVariant, StepRecipe, symbols_of
 
 EVERY = 5_000  # steps between measures at the paper's scale
 
@@ -71,7 +71,6 @@ def _shape(width: int, hidden: int, *, heads: int, head_width: int) -> Transform
 
 def _kinds(run: ScanVariant) -> tuple[ScanVariant, ...]:
     recipe = run.recipe
-    other: OptimiserName = "adafactor" if recipe.optimiser == "adam" else "adafactor-absolute"
     return (
         _spelt(run, "cut at underscores", "underscores"),
         run,
@@ -79,7 +78,7 @@ def _kinds(run: ScanVariant) -> tuple[ScanVariant, ...]:
         replace(run, name="END untrained", trained_end=False),
         replace(run, name="dropout", dropout=0.1),
         replace(run, name="absolute decoder positions", decoder_positions="absolute"),
-        replace(run, name="absolute steps", recipe=replace(recipe, optimiser=other)),
+        replace(run, name="absolute steps", recipe=replace(recipe, optimiser="adafactor-absolute")),
         replace(run, name="batch of 256", recipe=replace(recipe, batch=4 * recipe.batch)),
     )
 

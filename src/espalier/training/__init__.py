@@ -1,6 +1,6 @@
 """Models trained on scaffolds, text, parity and SCAN, alone or many at once; and sweeps."""
 
-from espalier.training.configs import Network, OptimiserName, Recipe, StepRecipe, check_seeds
+from espalier.training.configs import Network, Recipe, StepRecipe, check_seeds
 from espalier.training.ensemble import EnsembleLearner, Member
 from espalier.training.gradients import LossReading, member_gradients
 from espalier.training.measures import CloseProbability, TextLoss
@@ -38,7 +38,6 @@ __all__ = [
     "LossReading",
     "Member",
     "Network",
-    "OptimiserName",
     "ParityRun",
     "ParityTransformers",
     "Prepared",
