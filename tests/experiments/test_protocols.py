@@ -33,7 +33,7 @@ def cache(tmp_path_factory):
 def test_every_combination_is_measured_and_decided(number, cache):
     experiment = find(f"bottom-up-figure-{number}-protocols")
     rows = cache.rows(experiment.measure, experiment.config("smoke"))
-    readings = ("before close", "after close", "every step")[: 3 if number == 12 else 2]
+    readings = ("before close", "after close", "every step", "own step")[: 4 if number == 12 else 2]
     wanted = set(itertools.product(("apart", "overwriting"), readings))
     assert {(row["layout"], row["reading"]) for row in rows} == wanted
     usual = find(f"bottom-up-figure-{number}")

@@ -150,7 +150,7 @@ def test_settings_that_belong_together():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("reading", ["before close", "after close", "every step"])
+@pytest.mark.parametrize("reading", ["before close", "after close", "every step", "own step"])
 def test_gradients_along_a_rule_are_autograds(kind, reading):
     sizes = {"vocabulary_size": 13, "hidden": 6} | KINDS[kind][0] | {"longest": 9}
     if kind == "gru":
@@ -169,11 +169,12 @@ def test_gradients_along_a_rule_are_autograds(kind, reading):
         handle = model.encoder.register_forward_hook(lambda *_, leaf=leaf: leaf)
         logits = model(row[None])[0][0]
         handle.remove()
-        steps = {"before close": [at + 3], "after close": [at + 4], "every step": list(range(8))}
-        read = torch.tensor(steps[reading])
-        loss = torch.nn.functional.cross_entropy(logits[read], row[read + 1], reduction="sum")
-        (slopes,) = torch.autograd.grad(loss, [leaf])
-        wanted[number] = slopes[0, at : at + 4].norm(dim=-1)
+        losses = torch.nn.functional.cross_entropy(logits[:-1], row[1:], reduction="none")
+        for place in range(4):
+            steps = {"before close": at + 3, "after close": at + 4, "own step": at + place}
+            loss = losses.sum() if reading == "every step" else losses[steps[reading]]
+            (slopes,) = torch.autograd.grad(loss, [leaf], retain_graph=True)
+            wanted[number, place] = slopes[0, at + place].norm()
     for place in range(4):
         assert found["embedding", place] == pytest.approx(float(wanted[:, place].mean()), rel=1e-4)
     assert found["hidden", 0] > 0

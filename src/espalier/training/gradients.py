@@ -9,7 +9,8 @@ predictable scaffold makes small.
 
 Other losses can be read. `after close` is that of the prediction after the close symbol. `every
 step` is the sum over all predictions of the sequence: its mean, 1 / N of it, is what the authors'
-script differentiates (github.com/nsaphra/acd, lm_inspect_gradients.py).
+script differentiates (github.com/nsaphra/acd, lm_inspect_gradients.py). `own step` is each place's
+own prediction alone, what the caption of Figure 12 says and that script's hook on the LSTM sees.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from espalier.nets.language import CausalShape, GRUShape, gru_cell, stacked
 from espalier.nets.lstm import LSTMLayer, LSTMShape, StackedWeights, lstm_cell, members
 from espalier.runs import Row
 
-LossReading = Literal[Reading, "every step"]
+LossReading = Literal[Reading, "every step", "own step"]
 
 
 def member_gradients(
@@ -89,21 +90,28 @@ def gradients_at(
         scores = torch.log_softmax(logits.view(*steps.shape, -1), dim=-1)
         return scores, tokens[at, row, steps + 1].unsqueeze(-1)
 
+    def slopes(scores: Tensor, wanted: Tensor) -> list[Tensor]:
+        """At the places given, the derivatives of the loss of these predictions."""
+        loss = -scores.gather(-1, wanted).sum()
+        found = torch.autograd.grad(loss, [embedded, nudges], retain_graph=True)
+        return [one[at, row, places] for one in found]
+
     scores, wanted = predict(places)
     match reading:
         case "before close":
-            read = scores[:, :, -1], wanted[:, :, -1]
+            found = slopes(scores[:, :, -1], wanted[:, :, -1])
         case "after close":
-            read = predict(places[..., -1:] + 1)
+            found = slopes(*predict(places[..., -1:] + 1))
         case "every step":
             steps = torch.arange(tokens.shape[2] - 1, device=tokens.device)
-            read = predict(steps.expand(*tokens.shape[:2], -1))
-    loss = -read[0].gather(-1, read[1]).sum()
-    to_embedded, to_hidden = torch.autograd.grad(loss, [embedded, nudges])
+            found = slopes(*predict(steps.expand(*tokens.shape[:2], -1)))
+        case "own step":
+            each = [slopes(scores[:, :, d], wanted[:, :, d]) for d in range(places.shape[2])]
+            own = [[one[:, :, d] for one in kinds] for d, kinds in enumerate(each)]
+            found = [torch.stack(kind, dim=2) for kind in zip(*own, strict=True)]
     errors = scores.detach().exp()
     errors.scatter_add_(-1, wanted, errors.new_full((), -1.0).expand(wanted.shape))
-    kept = {"embedding": to_embedded[at, row, places], "hidden": to_hidden[at, row, places]}
-    return kept | {"output": errors}
+    return {"embedding": found[0], "hidden": found[1], "output": errors}
 
 
 def _that_go_on(examples: Examples) -> Examples:
