@@ -6,6 +6,7 @@ from docs.pages.architectures import architectures
 from docs.pages.composition import composition
 from docs.pages.learning import learning
 from docs.pages.minimal import minimal
+from docs.pages.protocols import protocols
 from docs.pages.realism import realism
 from docs.pages.syntax import syntax
 
@@ -14,6 +15,7 @@ PAGES = {
     "composition": composition,
     "learning": learning,
     "minimal": minimal,
+    "protocols": protocols,
     "realism": realism,
     "syntax": syntax,
 }

@@ -63,8 +63,8 @@ def cells(*held):
 
 def test_what_turns_a_verdict_is_the_smallest_change_with_which_it_holds():
     apart, over = "apart", "overwriting"
-    assert turned_by(cells()) == "neither"
-    assert turned_by(cells((apart, "before close"), (over, "after close"))) == "nothing: it holds"
+    assert turned_by(cells()) == "none"
+    assert turned_by(cells((apart, "before close"), (over, "after close"))) == "holds anyway"
     assert turned_by(cells((over, "before close"), (over, "after close"))) == "generator"
     assert turned_by(cells((apart, "after close"), (over, "after close"))) == "reading"
     assert turned_by(cells((over, "after close"))) == "generator and reading"

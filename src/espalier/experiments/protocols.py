@@ -87,8 +87,8 @@ def turned_by(cells: pandas.DataFrame) -> str:
         for row in cells[cells["holds"]].itertuples()
     ]
     least = [one for one in held if not any(other < one for other in held)]
-    words = [" and ".join(sorted(one)) or "nothing: it holds" for one in least]
-    return " or ".join(sorted(words)) or "neither"
+    words = [" and ".join(sorted(one)) or "holds anyway" for one in least]
+    return " or ".join(sorted(words)) or "none"
 
 
 def tabulate(rows: pandas.DataFrame, *, number: int, keys: str) -> pandas.DataFrame:
