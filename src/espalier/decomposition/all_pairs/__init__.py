@@ -4,7 +4,6 @@
 (`tests/decomposition/test_all_pairs.py`), for the papers' allocation.
 """
 
-from espalier.decomposition.all_pairs.forward_pass import HiddenStates
-from espalier.decomposition.all_pairs.sentences import AllPairs
+from espalier.decomposition.all_pairs.sentences import AllPairs, HiddenStates
 
 __all__ = ["AllPairs", "HiddenStates"]

@@ -8,17 +8,19 @@ stretches, each from the plain state where it begins: what is held does not grow
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import local
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from espalier.decomposition.all_pairs.forward_pass import ForwardPass, HiddenStates, WordInputs
-from espalier.decomposition.all_pairs.gates import PreparedLayer
+from espalier.decomposition.all_pairs.weights import PreparedLayer, WordInputs
 from espalier.decomposition.all_pairs.word_states import WordStates, triangle
 from espalier.decomposition.parts import Space
 from espalier.errors import ConfigError
 from espalier.nets.lstm import LanguageModel
+
+HiddenStates = Float[Tensor, "N S H"]
 
 MIB = 1 << 20
 CPU_MEMORY, CUDA_MEMORY = 256 * MIB, 8192 * MIB
@@ -27,6 +29,11 @@ CPU_MEMORY, CUDA_MEMORY = 256 * MIB, 8192 * MIB
 CPU_WORDS, CPU_TOGETHER = 2048, 512
 # Numbers held for a word of a group and for a word carried, in units of the hidden size and layers.
 GROUPED, CARRIED = 60, 40
+
+
+# Memory of a sentence alone is kept, by thread, for the next one: for as many words as this, or twice.
+KEPT_WORDS = 32
+_kept = local()
 
 
 class AllPairs:
@@ -93,42 +100,61 @@ class AllPairs:
         The longest sentence comes first. `hidden_states` is filled with the last layer's hidden
         state after each word.
         """
-        stretch = min(len(sentences[0]), max(2, self.grouped // len(sentences)))
-        plain = ForwardPass(self._layers, sentences, inputs=self._inputs, length=stretch)
-        plain.hidden_states = hidden_states
-        carried = self.carried if self._layers[0].bias.is_cuda else min(self.carried, CPU_WORDS)
-        size = max(1, carried // stretch)
-        lengths = [len(sentence) for sentence in sentences]
-        found: list[Tensor] = []
+        carried = self.carried
+        if not self._layers[0].bias.is_cuda:
+            carried = min(carried, CPU_WORDS)
+        stretch = min(len(sentences[0]), max(2, carried))
+        size, found = max(1, carried // stretch), list[Tensor]()
         for first in range(0, len(sentences), size):
-            found += self._some(plain, first, lengths[first : first + size])
+            states = None if hidden_states is None else hidden_states[:, first : first + size]
+            with torch.inference_mode():
+                matrices = self._some(sentences[first : first + size], stretch, states)
+            lengths = [len(sentence) for sentence in sentences[first : first + size]]
+            found += [one[:, :n, :n].clone() for one, n in zip(matrices, lengths, strict=True)]
         return found
 
-    def _some(self, plain: ForwardPass, first: int, lengths: Sequence[int]) -> list[Tensor]:
-        """All pairs of some of a group's sentences, from the `first` of them on."""
-        longest, stretch = lengths[0], plain.length
-        found = self._layers[0].bias.new_full(
-            (len(self._decoders), len(lengths), longest, longest), torch.nan
-        )
+    def _some(
+        self, sentences: Sequence[Sequence[int]], stretch: int, hidden_states: HiddenStates | None
+    ) -> Float[Tensor, "S K n n"]:
+        """All pairs of some sentences, whose words are carried in stretches.
+
+        Each stretch begins with the plain state there, and goes through all that comes after it.
+        """
+        lengths, like = [len(sentence) for sentence in sentences], self._layers[0].bias
+        longest, count = lengths[0], len(lengths)
+        tokens = torch.tensor([[*one, *one[:1] * (longest - len(one))] for one in sentences]).T
+        found = like.new_full((len(self._decoders), count, longest, longest), torch.nan)
+        words = self._words(min(stretch, longest), count)
+        states = {0: like.new_zeros(len(self._layers), 2, count, self.model.shape.hidden)}
         for begin in range(0, longest, stretch):
-            rows = stretch * len(lengths)
-            rows = rows if found.is_cuda else max(len(lengths), min(rows * stretch, CPU_TOGETHER))
-            shape = (min(stretch, longest - begin), len(lengths), rows)
-            words = WordStates(self._layers, shape, decoders=self._decoders)
-            for start, window in plain.windows(begin):
-                number, end, carry = start, min(start + stretch, longest), start == begin
-                while number < end:
-                    going = sum(length > number for length in lengths)
-                    here = slice(first, first + going)
-                    steps = words.together(end - number, carry=carry)
-                    some = slice(number - start, number - start + steps)
-                    ratios = words.advance([one.some(some, here) for one in window], carry=carry)
+            words.begin()
+            state = states.pop(begin)
+            for start in range(begin, longest, stretch):
+                here = slice(start, min(start + stretch, longest))
+                hidden = words.run(self._layers, self._inputs.of(tokens[here]), state)
+                if not begin:
+                    states[here.stop] = state.clone()
+                    if hidden_states is not None:
+                        hidden_states[here] = hidden
+                ends = [min(length, here.stop) - start for length in lengths if length > start]
+                advance = words.advance(self._layers, ends, self._decoders, carry=start == begin)
+                for steps, ratios in advance:
+                    at = slice(start + steps.start, start + steps.stop)
                     for in_space, ratio in zip(found, ratios, strict=True):
-                        last = begin + ratio.shape[1]
-                        in_space[:going, begin:last, number : number + steps] = ratio.permute(
-                            2, 1, 0
-                        )
-                    number += steps
+                        _, many, going = ratio.shape
+                        in_space[:going, begin : begin + many, at] = ratio.permute(2, 1, 0)
         found = found.cpu()
         found[..., *torch.tril_indices(longest, longest)] = torch.nan
-        return [found[:, number, :n, :n] for number, n in enumerate(lengths)]
+        return found.transpose(0, 1)
+
+    def _words(self, words: int, sentences: int) -> WordStates:
+        """Memory for so many words of sentences; for one on a CPU that of the last one."""
+        like, shape = self._layers[0].bias, self.model.shape
+        rows = words * sentences if like.is_cuda else max(sentences, CPU_TOGETHER)
+        if like.is_cuda or sentences > 1 or words > 2 * KEPT_WORDS:
+            return WordStates(like, (words, sentences, shape.hidden, shape.layers), rows)
+        words = -(-words // KEPT_WORDS) * KEPT_WORDS
+        key = (words, shape.hidden, shape.layers, like.dtype)
+        if getattr(_kept, "key", None) != key:
+            _kept.key, _kept.words = key, WordStates(like, (words, 1, shape.hidden, shape.layers), rows)
+        return _kept.words

@@ -9,161 +9,133 @@ In a layer above the first the interaction of the layer below enters as well: {l
 sum of what {l} and {r} do, and that. The past is the same for {l} and {l, r} in every layer. So
 only {l} goes from step to step; what is added is computed for several steps at once.
 
-Axes: K steps, l words so far, S sentences, H units, gates i f g in 3H.
+Axes: N steps, K of them, l words so far, S sentences, H units, gates i f g in 3H.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from espalier.decomposition.all_pairs.gates import PreparedLayer, Step
+from espalier.decomposition.all_pairs.layer_steps import LayerSteps
+from espalier.decomposition.all_pairs.weights import PreparedLayer
+from espalier.decomposition.all_pairs.windows import Shape, Window
 from espalier.decomposition.dependence import ratio
 
 # Relevant parts are at most 3/2; the squares of small ones are to be numbers still.
 ENLARGED = 2.0**40
 # Steps that are taken together at most: what is asked of torch for each such window takes as long
 # as a word or two, and rows of no use grow with its square.
-STEPS = 13
+STEPS = int(os.environ.get("STEPS", 4))
 # Columns of a triangular matrix that are taken together.
 COLUMNS = 112
 
-Hidden = Float[Tensor, "K l S H"]
-
 
 class WordStates:
-    """The relevant hidden state and cell of every word alone, by layer.
+    """The relevant hidden state and cell of every word alone, by layer; and the plain run.
 
-    `shape` says how many words at most, of how many sentences, and how many rows may be taken
-    together: a row for each step, word and sentence.
+    `shape` says how many words and steps at most, of how many sentences, and of how many units and
+    layers; `rows` how many may be taken together: a row for each step, word and sentence.
     """
 
-    def __init__(
+    def __init__(self, like: Tensor, shape: tuple[int, int, int, int], rows: int) -> None:
+        words, self._sentences, units, layers = shape
+        self._rows, self._count = min(rows, STEPS * words * self._sentences), 0
+        # (layer, hidden or cell, word, sentence, unit)
+        self._states = like.new_zeros(layers, 2, words, self._sentences, units)
+        self._layers = [LayerSteps(like, (words, self._sentences, units)) for _ in range(layers)]
+        self._memory = like.new_empty(0)
+        self._windows: dict[Shape, list[Window]] = {}
+
+    def begin(self) -> None:
+        """Forget all words."""
+        self._count = 0
+        self._states.zero_()
+
+    def run(
         self,
         layers: Sequence[PreparedLayer],
-        shape: tuple[int, int, int],
-        *,
-        decoders: Sequence[Float[Tensor, "H R"] | None],
-    ) -> None:
-        words, self._sentences, rows = shape
-        self._rows = min(rows, STEPS * words * self._sentences)
-        self._layers, self._decoders, self._count = layers, decoders, 0
-        like, units = layers[0].from_hidden, layers[0].from_hidden.shape[0]
-        # (layer, hidden or cell, word, sentence, unit)
-        self._states = like.new_empty(len(layers), 2, words, self._sentences, units)
-        self._gates = like.new_empty(10, self._rows * 3 * units)
-        self._cells = like.new_empty(11, self._rows * units)
+        projected: Float[Tensor, "N S four_H"],
+        state: Float[Tensor, "L 2 S H"],
+    ) -> Float[Tensor, "N S H"]:
+        """Hidden states of a plain run over some steps, from input weights times input.
 
-    def together(self, most: int, *, carry: bool) -> int:
-        """How many steps are to be taken together: few rows are slower than rows of no use."""
-        fits = (n for n in range(STEPS, 1, -1) if self._held(n, carry) <= self._rows)
-        windows = -(-most // next(fits, 1))
-        return -(-most // windows)
-
-    def _held(self, steps: int, carry: bool) -> int:
-        return steps * (self._count + (steps - 1) * carry) * self._sentences
-
-    def advance(self, now: Sequence[Step], *, carry: bool) -> list[Float[Tensor, "K l S"]]:
-        """DI of every word so far with that of each of some steps, in the space of each decoder.
-
-        `now` holds the steps of the sentences that have them, for each layer. With `carry` the
-        words of these steps are carried on as well: step k has k words more before it.
+        The state is moved on; words may then `advance` through these steps.
         """
-        steps, _, going, _ = now[0].own_cell.shape
-        before = self._count + (steps - 1) * carry
-        at_once = max(1, self._rows // (steps * self._sentences))
-        if carry:  # a word is not looked at before its own step
-            for states, layer in zip(self._states, now, strict=True):
-                states[0, self._count : self._count + steps, :going] = layer.own_hidden[:, 0]
-                states[1, self._count : self._count + steps, :going] = layer.own_cell[:, 0]
-        parts = [
-            self._some(now, slice(first, min(first + at_once, before)), carry)
-            for first in range(0, before, at_once)
-        ]
-        self._count += steps * carry
-        empty = [now[0].own_cell.new_empty(steps, 0, going) for _ in self._decoders]
-        return [torch.cat(found, dim=1) for found in zip(*parts, strict=True)] or empty
+        hidden, own = projected, None
+        for number, (layer, steps) in enumerate(zip(layers, self._layers, strict=True)):
+            if number:
+                projected = hidden @ layer.from_input
+                below = self._layers[number - 1].own_hidden[: len(hidden), 0]
+                own = below @ layer.input_to_gates
+            hidden = steps.run(layer, projected, own, state[number])
+        return hidden
 
-    def _some(self, now: Sequence[Step], words: slice, carry: bool) -> list[Float[Tensor, "K l S"]]:
-        """DI of some of the words with those of all steps; their states are moved on."""
-        below: tuple[Hidden, Hidden] | None = None
-        for number, layer in enumerate(now):
-            below = self._through(number, layer, words, below, carry)
-            if number + 1 < len(now):
-                below = below[0].clone(), below[1].clone()
-        assert below is not None
-        joint = below[0].add_(now[-1].own_hidden).add_(below[1]).mul_(ENLARGED)
-        apart = below[1].mul_(ENLARGED)
-        return [
-            ratio(lengths(apart, decoder), lengths(joint, decoder)) for decoder in self._decoders
-        ]
-
-    def _through(
+    def advance(
         self,
-        number: int,
-        layer: Step,
-        words: slice,
-        below: tuple[Hidden, Hidden] | None,
+        layers: Sequence[PreparedLayer],
+        ends: Sequence[int],
+        decoders: Sequence[Float[Tensor, "H R"] | None],
+        *,
         carry: bool,
-    ) -> tuple[Hidden, Hidden]:
-        """What {l} contributes to one layer's hidden state, and what {l, r} adds, at every step.
+    ) -> Iterator[tuple[slice, list[Float[Tensor, "K l S"]]]]:
+        """DI of every word so far with those of some steps, in the space of each decoder.
 
-        With J for what {l, r} contributes to a gate beyond {l} and {r}, and K to the cell:
-
-            c_l' = i_l (g_l + g_b) + i_b g_l + (f_l + f_b) c_l
-            K    = i_l g_r + i_r g_l + J_i (g_l + g_r + g_b + J_g) + (i_l + i_r + i_b) J_g
-                   + (f_r + J_f) c_l
+        `ends` says where sentences end, in steps of those that were `run`, the longest first. With
+        `carry` their words are carried on as well: step k has k words more before it.
         """
-        weights = self._layers[number]
-        steps, _, going, units = layer.own_cell.shape
-        shape = (steps, words.stop - words.start, going)
-        gates, (a, extra) = _views(self._gates, (*shape, 3 * units))
-        cells, (old, new, interaction) = _views(self._cells, (*shape, units))
-        if below is not None:
-            _product(below[0], weights.input_to_gates, a)
-            _product(below[1], weights.input_to_gates, extra)
-        i_b, f_b, g_b = weights.bias_parts.chunk(3)
-        for step in range(steps):
-            here = slice(words.start, min(words.stop, self._count + step * carry))
-            if size := here.stop - here.start:
-                hidden, cell = self._states[number, :, here, :going]
-                entering = a[step, :size]
-                _product(hidden, weights.hidden_to_gates, entering, add=below is not None)
-                old[step, :size] = cell
-                own = gates[:4, step, :size].unbind(0)
-                i, f, g = layer.gates.alone(step, entering, own).chunk(3, dim=-1)
-                cell.mul_(f + f_b).addcmul_(i, g).addcmul_(i, g_b).addcmul_(g, i_b)
-                new[step, :size] = cell
-                own = cells[:4, step, :size].unbind(0)
-                hidden.copy_(layer.cell.alone(step, cell, own))
-        (i, f, g), (i_r, f_r, g_r), (i_rb, _, g_rb) = (
-            part.chunk(3, dim=-1) for part in (gates[1], layer.gates.own, layer.own_gates)
-        )
-        both = layer.gates.together(a, None if below is None else extra, gates)
-        i_both, f_both, g_both = both.chunk(3, dim=-1)
-        torch.mul(f_both.add_(f_r), old, out=interaction).addcmul_(i, g_r).addcmul_(g, i_r)
-        interaction.addcmul_(i.add_(i_rb), g_both)
-        interaction.addcmul_(i_both, g_both.add_(g).add_(g_rb))
-        return cells[1], layer.cell.together(new, interaction, cells)
+        start = 0
+        while start < ends[0]:
+            going, before = sum(end > start for end in ends), self._count
+            fits = (
+                n
+                for n in range(min(STEPS, ends[0] - start), 1, -1)
+                if n * (before + n * carry) * self._sentences <= self._rows
+            )
+            stop = start + next(fits, 1)
+            words = before + (stop - start) * carry
+            at_once = max(1, self._rows // ((stop - start) * self._sentences))
+            parts = []
+            for first in range(0, words, at_once):
+                some = slice(first, min(first + at_once, words))
+                born = before - first if carry and some.stop > before else None
+                shape = Shape(start, stop, some.stop - first, going, born)
+                found = self._some(layers, shape, some)
+                parts.append([ratio(*lengths(found, decoder)) for decoder in decoders])
+            yield slice(start, stop), [torch.cat(of, dim=1) for of in zip(*parts, strict=True)]
+            self._count, start = words, stop
 
+    def _some(
+        self, layers: Sequence[PreparedLayer], shape: Shape, words: slice
+    ) -> Float[Tensor, "2 K l S H"]:
+        """What {l, r} adds to the hidden state, and all of it; the words' states are moved on."""
+        below: tuple[Tensor, Tensor] | None = None
+        windows = self._windows.get(shape) or self._add(shape)
+        for layer, window, all_states in zip(layers, windows, self._states, strict=True):
+            states = all_states[:, words, : shape.sentences]
+            window.before.copy_(states)
+            window.through(layer, below)
+            states.copy_(window.after)
+            below = window.hidden, window.apart
+            if window is not windows[-1]:  # which all use the same memory
+                below = window.hidden.clone(), window.apart.clone()
+        return windows[-1].enlarged(ENLARGED)
 
-def _views(spare: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """The first eight rows of numbers in a shape, and the others."""
-    found = spare[:, : prod(shape)].unflatten(1, shape)
-    return found[:8], found[8:].unbind(0)
-
-
-def _product(vectors: Tensor, weights: Tensor, out: Tensor, *, add: bool = False) -> None:
-    """The product of each vector with the weights, written or added into `out`."""
-    flat, into = vectors.reshape(-1, len(weights)), out.view(-1, weights.shape[1])
-    if add:
-        into.addmm_(flat, weights)
-    else:
-        torch.mm(flat, weights, out=into)
+    def _add(self, shape: Shape) -> list[Window]:
+        """Windows of a new shape, one a layer."""
+        size = sum(map(prod, shape.parts(self._states.shape[-1], above=len(self._layers) > 1)))
+        if len(self._memory) < size:
+            self._memory = self._memory.new_empty(size)
+        self._windows[shape] = [
+            Window(shape, layer, self._memory, above=number > 0)
+            for number, layer in enumerate(self._layers)
+        ]
+        return self._windows[shape]
 
 
 def triangle(decoder: Float[Tensor, "V H"]) -> Float[Tensor, "H R"]:
