@@ -25,7 +25,7 @@ import torch
 import espalier as es
 from benchmarks.harness import best_of, peak_memory_mb, report
 from benchmarks.lengths import random_sentences, treebank_lengths
-from benchmarks.plain_pairs import all_pairs
+from benchmarks.one_sentence import measure as on_one_thread
 from espalier.decomposition import interdependence_corpus
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -57,21 +57,6 @@ def corpus(model, sentences, workers: int, space: str) -> tuple[int, float]:
     began = time.perf_counter()
     blocks = interdependence_corpus(model, sentences, workers=workers, space=space)
     return sum(len(block) for block in blocks), time.perf_counter() - began
-
-
-def on_one_thread(model, tokens: list[int], times: int = 30) -> tuple[float, float]:
-    """Seconds of the processor for one sentence, ours and an expert's plain torch by turns."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    ways = (lambda: es.interdependence(model, tokens), lambda: all_pairs(model, tokens))
-    best = [np.inf, np.inf]
-    for _ in range(times):
-        for number, work in enumerate(ways):
-            began = time.process_time()
-            work()
-            best[number] = min(best[number], time.process_time() - began)
-    torch.set_num_threads(threads)
-    return best[0], best[1]
 
 
 def by_definition(model, tokens: list[int], pairs: list[tuple[int, int]]) -> list[float]:
@@ -110,7 +95,8 @@ def measure(args: argparse.Namespace) -> list[dict[str, Any]]:
     row("the definition, 3 pairs at 25 words", 1, len(some), time.perf_counter() - began)
     pairs = es.interdependence(model, one)
     np.testing.assert_allclose([pairs.values[p] for p in some], wanted, rtol=1e-2, atol=1e-5)
-    ours, plain = on_one_thread(model, one)
+    ways = on_one_thread(model, one, 30)
+    ours, plain = (way["best of the processor, ms"] / 1e3 for way in ways)
     row("one sentence of 25 words, one thread", 1, 300, ours)
     row("the same in plain torch", 1, 300, plain)
     print(f"plain torch takes {plain / ours:.2f} times as long (seconds of the processor)")

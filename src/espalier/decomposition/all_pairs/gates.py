@@ -31,7 +31,7 @@ Steps = Float[Tensor, "N 1 S W"]
 class Squashed:
     """scale * tanh(T) at some steps: what O contributes to it, and all that words share.
 
-    With tanh(A + shift) for the `shifts` C, -T, C + O and O - T called near, far, pair_0 and pair_1:
+    With tanh(A + shift) for the `shifts` C, -T, C + O and O - T called near, far, pair_0, pair_1:
 
         p(A)   = tanh A (scale + bias_weight near + total_weight far)
         J(A,O) = tanh A (rest + Q_0 near + Q_1 far), where Q = pair_bias - pair_weight pair

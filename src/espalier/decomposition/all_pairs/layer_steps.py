@@ -16,8 +16,8 @@ from espalier.decomposition.all_pairs.weights import PreparedLayer, halved
 class LayerSteps:
     """Memory for some steps of some sentences, with all views of it that are used.
 
-    `own_gates` is what a step's word contributes to the gates, with the biases, and `own_forget`
-    to f, without, and zeros.
+    `own` is what the steps' words contribute: to the gates, with the biases; to f without, and
+    zeros; to cell and hidden state; to i and g, without the biases.
     """
 
     def __init__(self, like: Tensor, shape: tuple[int, int, int]) -> None:
@@ -32,14 +32,15 @@ class LayerSteps:
         states = (hidden[:-1], self.hidden, cells[:-1], cells[1:])
         self._by_step = list(zip(*(one.unbind(0) for one in (*parts, *states)), strict=True))
         gates = like.new_zeros(4, steps, 1, sentences, 3 * units)
-        self._total, self._own, self.own_gates, self.own_forget = gates.unbind(0)
+        self._total, self._entering, self._own_gates, own_forget = gates.unbind(0)
         self._scale, self._unscaled = halved(like, 3 * units), self._totals[..., : 3 * units]
         self.gates = Squashed(self._total, self._scale)
         self.cell = Squashed(self._cell, o.unsqueeze(1))
         self.own_cell, self.own_hidden = torch.zeros_like(self._cell), self.cell.own
-        self.own_input, self._own_f, self.own_candidate = self.gates.own.chunk(3, dim=-1)
-        self._own_i, _, self._own_g = self.own_gates.chunk(3, dim=-1)
-        self._forget = self.own_forget.chunk(3, dim=-1)[1]
+        i_r, self._f_r, g_r = self.gates.own.chunk(3, dim=-1)
+        self._own_i, _, self._own_g = self._own_gates.chunk(3, dim=-1)
+        self._own_f = own_forget.chunk(3, dim=-1)[1]
+        self.own = (self._own_gates, own_forget, self.own_cell, self.own_hidden, i_r, g_r)
 
     def run(
         self,
@@ -55,9 +56,8 @@ class LayerSteps:
         steps = len(projected)
         torch.add(projected, layer.bias, out=self._totals[:steps])
         self._states[:, 0] = state
-        for totals, sigmoids, g, candidate, i, f, o, hidden, after, cell, new in self._by_step[
-            :steps
-        ]:
+        for each in self._by_step[:steps]:
+            totals, sigmoids, g, candidate, i, f, o, hidden, after, cell, new = each
             totals.addmm_(hidden, layer.from_hidden)
             torch.sigmoid(totals, out=sigmoids)
             torch.tanh(g, out=candidate)
@@ -66,11 +66,11 @@ class LayerSteps:
         state.copy_(self._states[:, steps])
         if own is None:
             own = projected[..., : len(self._scale)] * self._scale
-        self._own[:steps, 0] = own
+        self._entering[:steps, 0] = own
         torch.mul(self._unscaled, self._scale, out=self._total[:, 0])
-        self.gates.share(self._total, self._own, layer.gate_bias)
-        torch.add(self.gates.own, layer.bias_parts, out=self.own_gates)
-        self._forget.copy_(self._own_f)
+        self.gates.share(self._total, self._entering, layer.gate_bias)
+        torch.add(self.gates.own, layer.bias_parts, out=self._own_gates)
+        self._own_f.copy_(self._f_r)
         torch.mul(self._own_i, self._own_g, out=self.own_cell)
         self.cell.share(self._cell, self.own_cell, None)
         return self.hidden[:steps]

@@ -1,13 +1,13 @@
 """Every pair of words of groups of sentences, within a bound on memory.
 
-A group is taken through one plain run of the model; the words of its sentences are carried along a
-few sentences at a time. Where a single sentence is longer than fits, its words are carried in
-stretches, each from the plain state where it begins: what is held does not grow with the sentence.
+A few sentences at a time are taken through a plain run of the model, and their words carried along.
+Where a single sentence is longer than fits, its words are carried in stretches, each from the plain
+state where it begins: what is held does not grow with the sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import local
 
 import torch
@@ -29,11 +29,11 @@ CPU_MEMORY, CUDA_MEMORY = 256 * MIB, 8192 * MIB
 CPU_WORDS, CPU_TOGETHER = 2048, 512
 # Numbers held for a word of a group and for a word carried, in units of the hidden size and layers.
 GROUPED, CARRIED = 60, 40
-
-
-# Memory of a sentence alone is kept, by thread, for the next one: for as many words as this, or twice.
-KEPT_WORDS = 32
-_kept = local()
+# Steps of a plain run at once, at most; of many sentences a quarter of the words carried.
+STEPS = 64
+# The memory of a sentence alone is kept by each thread for the next ones of up to as many words, in
+# steps of that many; up to so many units of all its words.
+KEPT_WORDS, KEPT_UNITS = 32, 1 << 15
 
 
 class AllPairs:
@@ -122,22 +122,22 @@ class AllPairs:
         """
         lengths, like = [len(sentence) for sentence in sentences], self._layers[0].bias
         longest, count = lengths[0], len(lengths)
-        tokens = torch.tensor([[*one, *one[:1] * (longest - len(one))] for one in sentences]).T
+        tokens = torch.tensor([[*one] + [one[0]] * (longest - len(one)) for one in sentences]).T
         found = like.new_full((len(self._decoders), count, longest, longest), torch.nan)
         words = self._words(min(stretch, longest), count)
         states = {0: like.new_zeros(len(self._layers), 2, count, self.model.shape.hidden)}
         for begin in range(0, longest, stretch):
             words.begin()
-            state = states.pop(begin)
-            for start in range(begin, longest, stretch):
-                here = slice(start, min(start + stretch, longest))
-                hidden = words.run(self._layers, self._inputs.of(tokens[here]), state)
-                if not begin:
-                    states[here.stop] = state.clone()
-                    if hidden_states is not None:
-                        hidden_states[here] = hidden
-                ends = [min(length, here.stop) - start for length in lengths if length > start]
-                advance = words.advance(self._layers, ends, self._decoders, carry=start == begin)
+            state = states[begin].clone()
+            for start, stop in _chunks(begin, longest, stretch, words.steps):
+                if not (begin or start % stretch):
+                    states[start] = state.clone()
+                hidden = words.run(self._layers, self._inputs.of(tokens[start:stop]), state)
+                if hidden_states is not None:
+                    hidden_states[start:stop] = hidden
+                ends = [min(length, stop) - start for length in lengths if length > start]
+                carry = start < begin + stretch
+                advance = words.advance(self._layers, ends, self._decoders, carry=carry)
                 for steps, ratios in advance:
                     at = slice(start + steps.start, start + steps.stop)
                     for in_space, ratio in zip(found, ratios, strict=True):
@@ -148,13 +148,33 @@ class AllPairs:
         return found.transpose(0, 1)
 
     def _words(self, words: int, sentences: int) -> WordStates:
-        """Memory for so many words of sentences; for one on a CPU that of the last one."""
-        like, shape = self._layers[0].bias, self.model.shape
+        """Memory for so many words of so many sentences: new, or that of a sentence before."""
+        like, (units, layers) = self._layers[0].bias, (self.model.shape.hidden, len(self._layers))
+        if sentences == 1 and not like.is_cuda:
+            kept = -(-words // KEPT_WORDS) * KEPT_WORDS
+            if kept <= STEPS and kept * units * layers <= KEPT_UNITS:
+                return _keep(like.dtype, (kept, 1, units, layers))
         rows = words * sentences if like.is_cuda else max(sentences, CPU_TOGETHER)
-        if like.is_cuda or sentences > 1 or words > 2 * KEPT_WORDS:
-            return WordStates(like, (words, sentences, shape.hidden, shape.layers), rows)
-        words = -(-words // KEPT_WORDS) * KEPT_WORDS
-        key = (words, shape.hidden, shape.layers, like.dtype)
-        if getattr(_kept, "key", None) != key:
-            _kept.key, _kept.words = key, WordStates(like, (words, 1, shape.hidden, shape.layers), rows)
-        return _kept.words
+        steps = max(1, min(words, STEPS, self.carried // (4 * sentences)))
+        return WordStates(like, (words, sentences, units, layers), rows=rows, steps=steps)
+
+
+_kept = local()
+
+
+def _keep(dtype: torch.dtype, shape: tuple[int, int, int, int]) -> WordStates:
+    """This thread's memory for a sentence."""
+    if getattr(_kept, "key", None) != (dtype, shape):
+        like = torch.empty(0, dtype=dtype)
+        _kept.words = WordStates(like, shape, rows=CPU_TOGETHER, steps=shape[0])
+        _kept.key = dtype, shape
+    found: WordStates = _kept.words
+    return found
+
+
+def _chunks(begin: int, end: int, stretch: int, most: int) -> Iterator[tuple[int, int]]:
+    """Steps from `begin` to `end`, at most so many at a time, none of them beyond a stretch."""
+    while begin < end:
+        stop = min(begin + most, end, (begin // stretch + 1) * stretch)
+        yield begin, stop
+        begin = stop

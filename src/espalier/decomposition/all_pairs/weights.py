@@ -62,7 +62,7 @@ def halved(like: Tensor, width: int) -> Float[Tensor, " three_H"]:
 
 def _scaled(weights: Float[Tensor, "D W"], scale: Float[Tensor, " W"]) -> Tensor:
     """Columns scaled, and rows in memory one after the other: faster where vectors are few."""
-    return weights.clone(memory_format=torch.contiguous_format).mul_(scale)
+    return torch.mul(weights, scale, out=weights.new_empty(weights.shape))
 
 
 class WordInputs:

@@ -70,24 +70,25 @@ class Window:
         self._alone, self._new, self._both = alone, new.unsqueeze(1), self._gates.spare
         self._i, self._f, self._g = alone.chunk(3, dim=-1)
         self._i_both, self._f_both, self._g_both = self._both.chunk(3, dim=-1)
-        own = (layer.own_gates, layer.own_forget, layer.own_cell, layer.own_hidden)
-        own += (layer.own_input, layer.own_candidate)
-        cut = (one[steps, :, : shape.sentences] for one in own)
-        self._own_gates, self._own_forget, own_cell, self._own_hidden, self._i_r, self._g_r = cut
-        fresh = torch.zeros_like(new)
+        own_gates, own_forget, own_cell, own_hidden, i_r, g_r = (
+            one[steps, :, : shape.sentences] for one in layer.own
+        )
+        self._own_gates, self._own_forget, self._own_hidden = own_gates, own_forget, own_hidden
+        self._i_r, self._g_r = i_r, g_r
+        fresh = own_cell.new_zeros(()).expand_as(new)
         self._fresh = fresh[:0, 0], own_cell[:0, 0]
         if shape.born is not None:
+            fresh = torch.zeros_like(new)
             diagonal = fresh.diagonal(shape.born, 0, 1).movedim(-1, 0)
             self._fresh = diagonal, own_cell[max(0, -shape.born) :, 0][: len(diagonal)]
-        tanhs = gates[:, :3] if above else gates
-        squashed = (self._gates.near, self._gates.far, self._gates.total_weight)
-        of_gates = (hidden[:-1].flatten(1, 2), gates[:, 0].flatten(1, 2), gates[:, 0], gates[:, 1:5])
-        of_gates += (self._gates.shifts, tanhs, *squashed, alone, self._i, self._f, self._g)
-        of_cells = (fresh, self._old, new, self._cells.shifts[:, :2], cells[:, :2], cells[:, 0])
-        of_cells += (cells[:, 1], self._cells.scale, self._cells.total_weight, self.hidden)
-        self._by_step = list(
-            zip(*(zip(*(one.unbind(0) for one in some), strict=True) for some in (of_gates, of_cells)), strict=True)
-        )
+        tanhs, cell_tanhs = gates[:, :3] if above else gates, cells[:, :2]
+        product = (hidden[:-1].flatten(1, 2), gates[:, 0].flatten(1, 2), gates[:, 0])
+        squashed = (gates[:, 1:5], self._gates.shifts, tanhs, self._gates.near, self._gates.far)
+        contributions = (self._gates.total_weight, alone, self._i, self._f, self._g)
+        of_cell = (fresh, self._old, new, self._cells.shifts[:, :2], cell_tanhs, cells[:, 0])
+        output = (cells[:, 1], self._cells.scale, self._cells.total_weight, self.hidden)
+        self._gates_by_step = _by_step(*product, *squashed, *contributions)
+        self._cells_by_step = _by_step(*of_cell, *output)
 
     def through(self, layer: PreparedLayer, below: tuple[Hidden, Hidden] | None) -> None:
         """What {l} contributes to the hidden state, and `apart` what {l, r} adds, at every step.
@@ -102,7 +103,7 @@ class Window:
         fresh, own_cell = self._fresh
         if below is None:
             fresh.copy_(own_cell)
-            self._each_alone(layer, [None] * len(self._by_step))
+            self._each_alone(layer, [None] * len(self._gates_by_step))
         else:
             fresh.copy_(layer.bias_product)
             self._each_alone(layer, (below[0] @ layer.input_to_gates).unbind(0))
@@ -127,7 +128,8 @@ class Window:
         i_b, _, g_b = layer.bias_parts.chunk(3)
         weights, f_b = layer.hidden_to_gates, layer.forget_bias
         scale, bias_weight = self._gates.scale, self._gates.bias_weight
-        for (of_gates, of_cells), more in zip(self._by_step, entering, strict=True):
+        each = zip(self._gates_by_step, self._cells_by_step, entering, strict=True)
+        for of_gates, of_cells, more in each:
             past, flat, a, shifted, shifts, tanhs, near, far, weight, alone, i, f, g = of_gates
             torch.mm(past, weights, out=flat)
             if more is not None:
@@ -144,4 +146,10 @@ class Window:
     def enlarged(self, factor: float) -> Float[Tensor, "2 K l S H"]:
         """What {l, r} adds to the hidden state, and all that it contributes, times a factor."""
         torch.add(self.hidden, self._own_hidden, out=self._joint).add_(self.apart)
-        return self.found.mul_(factor)
+        found: Tensor = self.found.mul_(factor)
+        return found
+
+
+def _by_step(*parts: Tensor) -> list[tuple[Tensor, ...]]:
+    """All parts at each step."""
+    return list(zip(*(part.unbind(0) for part in parts), strict=True))

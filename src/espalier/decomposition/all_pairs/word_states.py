@@ -14,7 +14,6 @@ Axes: N steps, K of them, l words so far, S sentences, H units, gates i f g in 3
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from math import prod
 
@@ -31,7 +30,7 @@ from espalier.decomposition.dependence import ratio
 ENLARGED = 2.0**40
 # Steps that are taken together at most: what is asked of torch for each such window takes as long
 # as a word or two, and rows of no use grow with its square.
-STEPS = int(os.environ.get("STEPS", 4))
+STEPS = 6
 # Columns of a triangular matrix that are taken together.
 COLUMNS = 112
 
@@ -43,12 +42,15 @@ class WordStates:
     layers; `rows` how many may be taken together: a row for each step, word and sentence.
     """
 
-    def __init__(self, like: Tensor, shape: tuple[int, int, int, int], rows: int) -> None:
+    def __init__(
+        self, like: Tensor, shape: tuple[int, int, int, int], *, rows: int, steps: int
+    ) -> None:
         words, self._sentences, units, layers = shape
+        self.steps = steps
         self._rows, self._count = min(rows, STEPS * words * self._sentences), 0
         # (layer, hidden or cell, word, sentence, unit)
         self._states = like.new_zeros(layers, 2, words, self._sentences, units)
-        self._layers = [LayerSteps(like, (words, self._sentences, units)) for _ in range(layers)]
+        self._layers = [LayerSteps(like, (steps, self._sentences, units)) for _ in range(layers)]
         self._memory = like.new_empty(0)
         self._windows: dict[Shape, list[Window]] = {}
 
@@ -91,24 +93,28 @@ class WordStates:
         """
         start = 0
         while start < ends[0]:
-            going, before = sum(end > start for end in ends), self._count
-            fits = (
-                n
-                for n in range(min(STEPS, ends[0] - start), 1, -1)
-                if n * (before + n * carry) * self._sentences <= self._rows
-            )
-            stop = start + next(fits, 1)
-            words = before + (stop - start) * carry
-            at_once = max(1, self._rows // ((stop - start) * self._sentences))
-            parts = []
+            going, steps = sum(end > start for end in ends), self._together(ends[0] - start, carry)
+            words, stop = self._count + (steps - 1) * carry, start + steps
+            at_once, parts = max(1, self._rows // (steps * self._sentences)), []
             for first in range(0, words, at_once):
                 some = slice(first, min(first + at_once, words))
-                born = before - first if carry and some.stop > before else None
-                shape = Shape(start, stop, some.stop - first, going, born)
-                found = self._some(layers, shape, some)
+                born = self._count - first if some.stop > self._count else None
+                found = self._some(layers, Shape(start, stop, some.stop - first, going, born), some)
                 parts.append([ratio(*lengths(found, decoder)) for decoder in decoders])
-            yield slice(start, stop), [torch.cat(of, dim=1) for of in zip(*parts, strict=True)]
-            self._count, start = words, stop
+            if carry:
+                for (hidden, cell), layer in zip(self._states, self._layers, strict=True):
+                    hidden[words, :going] = layer.own_hidden[stop - 1, 0, :going]
+                    cell[words, :going] = layer.own_cell[stop - 1, 0, :going]
+                self._count = words + 1
+            if parts:
+                yield slice(start, stop), [torch.cat(of, dim=1) for of in zip(*parts, strict=True)]
+            start = stop
+
+    def _together(self, most: int, carry: bool) -> int:
+        """How many steps are to be taken together: few rows are slower than rows of no use."""
+        steps = range(min(STEPS, most), 1, -1)
+        held = ((n, n * (self._count + (n - 1) * carry) * self._sentences) for n in steps)
+        return next((n for n, rows in held if rows <= self._rows), 1)
 
     def _some(
         self, layers: Sequence[PreparedLayer], shape: Shape, words: slice
