@@ -150,7 +150,7 @@ class AllPairs:
     def _words(self, words: int, sentences: int) -> WordStates:
         """Memory for so many words of so many sentences: new, or that of a sentence before."""
         like, (units, layers) = self._layers[0].bias, (self.model.shape.hidden, len(self._layers))
-        if sentences == 1 and not like.is_cuda:
+        if sentences == 1 and like.device.type == "cpu":
             kept = -(-words // KEPT_WORDS) * KEPT_WORDS
             if kept <= STEPS and kept * units * layers <= KEPT_UNITS:
                 return _keep(like.dtype, (kept, 1, units, layers))
@@ -166,7 +166,7 @@ def _keep(dtype: torch.dtype, shape: tuple[int, int, int, int]) -> WordStates:
     """This thread's memory for a sentence."""
     if getattr(_kept, "key", None) != (dtype, shape):
         like = torch.empty(0, dtype=dtype)
-        _kept.words = WordStates(like, shape, rows=CPU_TOGETHER, steps=shape[0])
+        _kept.words = WordStates(like, shape, rows=CPU_TOGETHER, steps=shape[0], keep=True)
         _kept.key = dtype, shape
     found: WordStates = _kept.words
     return found

@@ -38,12 +38,19 @@ COLUMNS = 112
 class WordStates:
     """The relevant hidden state and cell of every word alone, by layer; and the plain run.
 
-    `shape` says how many words and steps at most, of how many sentences, and of how many units and
-    layers; `rows` how many may be taken together: a row for each step, word and sentence.
+    `shape` says how many words at most, of how many sentences, units and layers; `steps` how many
+    are run at once, `rows` how many are taken together: a row for each step, word and sentence.
+    Windows are kept where sentences of the same shapes are to come.
     """
 
     def __init__(
-        self, like: Tensor, shape: tuple[int, int, int, int], *, rows: int, steps: int
+        self,
+        like: Tensor,
+        shape: tuple[int, int, int, int],
+        *,
+        rows: int,
+        steps: int,
+        keep: bool = False,
     ) -> None:
         words, self._sentences, units, layers = shape
         self.steps = steps
@@ -51,7 +58,7 @@ class WordStates:
         # (layer, hidden or cell, word, sentence, unit)
         self._states = like.new_zeros(layers, 2, words, self._sentences, units)
         self._layers = [LayerSteps(like, (steps, self._sentences, units)) for _ in range(layers)]
-        self._memory = like.new_empty(0)
+        self._memory, self._keep = like.new_empty(0), keep
         self._windows: dict[Shape, list[Window]] = {}
 
     def begin(self) -> None:
@@ -137,11 +144,13 @@ class WordStates:
         size = sum(map(prod, shape.parts(self._states.shape[-1], above=len(self._layers) > 1)))
         if len(self._memory) < size:
             self._memory = self._memory.new_empty(size)
-        self._windows[shape] = [
+        windows = [
             Window(shape, layer, self._memory, above=number > 0)
             for number, layer in enumerate(self._layers)
         ]
-        return self._windows[shape]
+        if self._keep:
+            self._windows[shape] = windows
+        return windows
 
 
 def triangle(decoder: Float[Tensor, "V H"]) -> Float[Tensor, "H R"]:
