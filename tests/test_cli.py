@@ -160,6 +160,9 @@ def test_a_program_of_ones_own(tmp_path) -> None:
         (["trace", "parity-sum-modulo", "1", "-o", "x.doc"], ".doc"),
         (["trace", "parity-sum-modulo", "1", "--set", "ones@1"], "VARIABLE@LAYER,POSITION=VALUE"),
         (["trace", "parity-sum-modulo", "1", "-o", "nowhere/x.html"], "does not exist"),
+        (["compile", "parity-sum-modulo", "-o", "."], "call it model.safetensors"),
+        (["runs", "x" * 3000], "x...: File name too long"),
+        (["train", "scaffold", "--out", "run", "--set"], "--set is given without a setting"),
     ],
 )
 def test_what_is_refused_is_one_line_without_a_traceback(arguments, message, tmp_path) -> None:

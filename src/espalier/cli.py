@@ -24,6 +24,8 @@ from espalier.commands import (
 from espalier.errors import EspalierError
 from espalier.version import __version__
 
+LONGEST_NAME = 200  # characters of a file's name that are shown
+
 app = App(
     name="espalier",
     help="How sequence models compose meaning: programs into Transformers, networks into parts.",
@@ -69,6 +71,13 @@ def main(words: list[str] | None = None) -> None:
         # The reader went away (`espalier trace ... | head`): nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except OSError as error:  # such as a name that is too long, wherever it is first looked at
+        if error.filename is None:
+            raise
+        name = str(error.filename)
+        shown = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
+        sys.stderr.write(f"espalier: cannot use {shown}: {error.strerror}\n")
+        sys.exit(2)
 
 
 def misread(error: CycloptsError) -> str:

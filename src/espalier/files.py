@@ -101,6 +101,12 @@ def _failures() -> tuple[type[Exception], ...]:
     return (OSError,) if loaded is None else (OSError, loaded.SafetensorError)
 
 
+def suggest_name(path: str | os.PathLike[str], suffix: str) -> Path:
+    """The path with that suffix; of a folder such as `.`, a file in it."""
+    place = Path(path)
+    return place.with_suffix(suffix) if place.name else place / f"model{suffix}"
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write `text` to `path`, whole or not at all."""
     with atomic_path(path) as temporary:

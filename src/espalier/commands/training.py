@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from espalier.commands.output import NAMES, Cluster, Force, OutFolder, Processes
 from espalier.commands.progress import TooLongError, Yes, counting, reporting, say
-from espalier.errors import FileError
+from espalier.errors import ConfigError, FileError
 
 if TYPE_CHECKING:
     from espalier.training import Trainable, TrainedRun
@@ -216,6 +216,8 @@ def configured(
     """The settings that hold: defaults, what flags imply, the file, then --set, then flags."""
     from espalier.training import flatten, override, parse_words, read_toml
 
+    if words == []:
+        raise ConfigError("--set is given without a setting; write --set recipe.learning_rate=0.1")
     from_file = flatten(read_toml(config)) if config is not None else {}
     given = {name: value for name, value in flags.items() if value is not None}
     return override(default, (implied or {}) | from_file | parse_words(words or []) | given)

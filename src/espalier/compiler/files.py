@@ -20,6 +20,7 @@ from espalier.compiler.basis import Basis, Realism
 from espalier.compiler.fit import dtype_named, misfits
 from espalier.compiler.layout import Layout, lay_out
 from espalier.errors import CompileError, FileError, ModelError, ProgramError
+from espalier.files import suggest_name
 from espalier.language import find_conflict, from_record, to_record
 from espalier.nets import (
     CHECKSUMS,
@@ -50,7 +51,7 @@ def write_compiled(stored: Stored, path: str | os.PathLike[str]) -> None:
     if Path(path).suffix != ".safetensors":
         raise FileError(
             f"cannot write {path}: a compiled program is a safetensors file, and is loaded by that "
-            f"name; call it {Path(path).with_suffix('.safetensors')}"
+            f"name; call it {suggest_name(path, '.safetensors')}"
         )
     program = stored.layout.program
     clash = find_conflict(program.rules)

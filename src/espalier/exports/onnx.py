@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from espalier.compiler import CompiledModel
 from espalier.errors import CompileError, FileError
 from espalier.exports.source import Model, absent, plain_of
+from espalier.files import suggest_name
 from espalier.nets import PlainTransformer
 
 # The operators' versions, old enough for most runtimes.
@@ -47,7 +48,7 @@ def to_onnx(
     """
     place, halt = Path(path), None
     if place.suffix != ".onnx":
-        raise FileError(f"cannot write {place}: call it {place.with_suffix('.onnx')}")
+        raise FileError(f"cannot write {place}: call it {suggest_name(place, '.onnx')}")
     try:
         import onnx
     except ImportError as error:
