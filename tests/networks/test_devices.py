@@ -75,3 +75,35 @@ def test_a_network_says_where_it_is():
     assert (net.device.type, there.device.type) == ("cpu", "meta")
     assert there.double().device == THERE
     assert net.double() is net.double()
+
+
+def test_layers_are_compared_as_they_are_written(monkeypatch):
+    """torch's fast path for encoder layers has another GELU on CUDA."""
+
+    def fast(*given, **more):
+        raise AssertionError("the fast path was taken")
+
+    monkeypatch.setattr(torch, "_transformer_encoder_layer_fwd", fast)
+    ours = es.language_model(vocabulary_size=9, hidden=8, heads=2, architecture="transformer")
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True)
+    body = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    with torch.no_grad():
+        ours(torch.tensor([[1, 2, 3]]))
+        with pytest.raises(AssertionError, match="fast path"):
+            body(torch.randn(1, 3, 8))
+    es.network(ours)
+    module = Whole(body)
+    es.network(module, causal=False)
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
+class Whole(torch.nn.Module):
+    """Embedding, body and decoder in one."""
+
+    def __init__(self, body):
+        super().__init__()
+        self.embedding, self.body = torch.nn.Embedding(9, 8), body
+        self.decoder = torch.nn.Linear(8, 9)
+
+    def forward(self, tokens):
+        return self.decoder(self.body(self.embedding(tokens)))

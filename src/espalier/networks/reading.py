@@ -189,14 +189,20 @@ def _custom(module: nn.Module, causal: bool | None) -> Network:
 @torch.no_grad()
 @contextmanager
 def _full_precision() -> Iterator[None]:
-    """Products as exact as their type: on CUDA a fused attention or TF32 would be off by more."""
-    before = torch.get_float32_matmul_precision()
+    """Products as exact as their type, and layers as they are written.
+
+    On CUDA a fused attention and TF32 are off by more than is allowed, and torch's fast path for
+    encoder layers has the tanh approximation where exact GELU is asked for.
+    """
+    before, fast = torch.get_float32_matmul_precision(), torch.backends.mha.get_fastpath_enabled()
     torch.set_float32_matmul_precision("highest")
+    torch.backends.mha.set_fastpath_enabled(False)
     try:
         with sdpa_kernel(SDPBackend.MATH):
             yield
     finally:
         torch.set_float32_matmul_precision(before)
+        torch.backends.mha.set_fastpath_enabled(fast)
 
 
 @_full_precision()

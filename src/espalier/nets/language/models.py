@@ -67,6 +67,8 @@ class CausalTransformer(nn.Module):
             activation="gelu", batch_first=True, norm_first=True,
         )  # fmt: skip
         layer.self_attn.dropout, layer.dropout = 0.0, nn.Dropout(0.0)
+        # Not torch's fast path: on CUDA it has another GELU than training has.
+        layer.activation_relu_or_gelu = 0
         norm = nn.LayerNorm(shape.hidden)
         self.body = nn.TransformerEncoder(layer, shape.layers, norm, enable_nested_tensor=False)
         self.decoder = nn.Linear(shape.hidden, shape.vocabulary_size)
