@@ -25,6 +25,8 @@ READ = {  # whose pairs of English-EWT are shown, and how
     "gru": "GRU",
     "transformer": "Transformer, dropout 0.3",
     "transformer-0.5": "Transformer, dropout 0.5",
+    "package-lstm": "LSTM of the package",
+    "package-transformer": "Transformer of the package",
 }
 EPOCHS = (5, 50)
 CHANCE = 1 / 1_002  # one of the plain tokens and two symbols
@@ -92,12 +94,17 @@ def at_epochs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def frequency(data: Path) -> pd.DataFrame:
-    """P(close | focus) of the Transformer by number of rules, on random scaffolds."""
-    rows = pd.read_parquet(data / "bottom-up-figure-11-transformer.parquet")
-    table = on_random_scaffolds(rows)
-    cells = [f"{r.mean:.3g} [{r.low:.3g}, {r.high:.3g}]" for r in table.itertuples()]
-    wide = table.assign(cell=cells).pivot(index=["rules", "focus"], columns="length", values="cell")
-    return wide.rename(columns=lambda k: f"k = {k}").reset_index()
+    """P(close | focus) by number of rules, on random scaffolds."""
+    found = []
+    for name in NAMES[1:]:
+        table = on_random_scaffolds(pd.read_parquet(data / f"bottom-up-figure-11-{name}.parquet"))
+        cells = [f"{r.mean:.3g} [{r.low:.3g}, {r.high:.3g}]" for r in table.itertuples()]
+        keys = ["rules", "focus"]
+        wide = table.assign(cell=cells).pivot(index=keys, columns="length", values="cell")
+        wide = wide.rename(columns=lambda k: f"k = {k}").reset_index()
+        wide.insert(0, "architecture", name)
+        found.append(wide)
+    return pd.concat(found)
 
 
 def drawn(rows: pd.DataFrame):
@@ -140,6 +147,7 @@ def english(facts: dict) -> pd.DataFrame:
                 "layers x units": f"{network['layers']} x {network['hidden']}",
                 "dropout": network["dropout"],
                 "optimiser": f"{recipe['optimiser']}, {recipe['learning_rate']:g}",
+                "shifted, outputs dropped": "yes" if recipe.get("shifted") else "no",
                 "epochs planned": recipe["epochs"],
                 "steps taken": f"{one['steps']:,}",
                 "validation": f"{one['valid_perplexity']:.1f}",
