@@ -1,8 +1,9 @@
 """English by a GRU and by a causal Transformer, beside the LSTM: trained, and taken apart.
 
 The GRU has the LSTM's recipe at a lower rate; the Transformer has 6 layers of 400, AdamW, warm-up
-and a cosine, windows that begin elsewhere in every epoch, and dropout of its outputs. Both are on all words of WikiText-2 at the `paper` scale. Interdependence is that of
-every layer; a treebank is read as it is for the LSTM, by the same measures and baselines.
+and a cosine, windows that begin elsewhere in every epoch, and dropout of its outputs. Both are on
+all words of WikiText-2 at the `paper` scale. Interdependence is that of every layer; a treebank is
+read as it is for the LSTM, by the same measures and baselines.
 """
 
 from __future__ import annotations
