@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -49,6 +50,23 @@ def test_neither_grouping_nor_memory_changes_a_number(lm, some, held, kept):
         np.testing.assert_allclose(values[0].numpy(), wanted, rtol=1e-10, atol=1e-10)
         read = lm.eval().read(torch.tensor([tokens]))[0][0]
         torch.testing.assert_close(hidden[: len(tokens)], read, rtol=1e-10, atol=1e-10)
+
+
+def test_memory_that_is_used_again_changes_no_number():
+    """A thread's sentences share memory; whatever was there, and whoever else computes."""
+    lms = [random_model(seed, hidden=6, layers=layers) for seed, layers in ((1, 1), (2, 2), (3, 1))]
+    large = random_model(4, hidden=6, scale=1e30)
+    some = [[(7 * place + n) % 8 for place in range(n)] for n in (5, 40, 2, 31, 33, 7, 100, 12)]
+    asked = [(lm, tokens) for tokens in some for lm in (*lms, large)]
+    found = [es.interdependence(*one).values for one in asked]
+    with ThreadPoolExecutor(3) as pool:
+        others = list(pool.map(lambda one: es.interdependence(*one).values, asked))
+    for mine, other in zip(found, others, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    for (lm, tokens), values in zip(asked, found, strict=True):
+        with ThreadPoolExecutor(1) as alone:  # a thread of its own has new memory
+            fresh = alone.submit(es.interdependence, lm, tokens).result()
+        np.testing.assert_array_equal(values, fresh.values)
 
 
 @pytest.mark.parametrize(
