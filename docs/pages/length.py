@@ -6,13 +6,11 @@ import pandas as pd
 
 from espalier import experiments
 from espalier.experiments.intervals import summarise
-from espalier.experiments.length_models import length_variants
+from espalier.experiments.length_models import STEPS
 from espalier.experiments.length_split import BEAMS, BEST, TRAINING, shares
 
 PAPER = (0.06, 0.11)  # Table 6, split by length, 2 and 6 layers
-VARIANTS = [
-    run.name for run in sorted(length_variants("paper"), key=lambda r: r.name != "reference")
-]
+VARIANTS = sorted(STEPS, key=lambda name: name != "reference")
 
 
 def length_blocks(rows: pd.DataFrame, manifests: dict[str, dict]) -> dict[str, pd.DataFrame]:
@@ -27,7 +25,7 @@ def length_blocks(rows: pd.DataFrame, manifests: dict[str, dict]) -> dict[str, p
 
 
 def length_runs(manifests: dict[str, dict]) -> pd.DataFrame:
-    """What was trained, where, and for how long; four at a time on one card."""
+    """What was trained, where, and for how long."""
     found = {}
     for one in manifests.values():
         config, recipe = one["config"], one["config"]["recipe"]

@@ -40,7 +40,9 @@ def test_every_variant_has_every_way_at_every_step(rows):
         assert set(own["step"]) == {2, 4}
         for _, some in own.groupby(["step", "seed"]):
             assert set(some["way"]) - {BEAMS} == ways
-            assert set(some[some["way"] != TRAINING].groupby("way")["commands"].sum()) == {8}
+            assert set(
+                some[~some["way"].isin((TRAINING, BEAMS))].groupby("way")["commands"].sum()
+            ) == {8}
         assert set(own[own["way"] == BEAMS]["step"]) == {4}
     whole = rows[(rows["variant"] == "reference") & (rows["way"] == "greedy")]
     assert not whole["within"].any(), "whole actions: every test answer is longer than training's"
@@ -57,9 +59,21 @@ def test_table_and_picture_are_of_all_rows(rows):
     assert len(EXPERIMENT.draw(rows).axes) == 4
 
 
-@pytest.mark.skipif("ESPALIER_DATA" not in os.environ, reason="set ESPALIER_DATA for scan/")
+needs_data = pytest.mark.skipif(
+    "ESPALIER_DATA" not in os.environ, reason="set ESPALIER_DATA to a folder that holds scan/"
+)
+
+
+@needs_data
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_the_small_scale_has_the_split_itself(part):
+    made, read = (getattr(read_split(name), part) for name in ("upto:22,48", "length"))
+    assert sorted(map(repr, made)) == sorted(map(repr, read))
+    assert {run.splits[0].partition("+")[0] for run in length_variants("small")} == {"upto:22,48"}
+
+
 @pytest.mark.parametrize(("spelling", "share"), [("turns", 0.361), ("underscores", 0.067)])
 def test_as_many_test_answers_are_within_trainings_pieces_as_is_said(spelling, share):
-    split = read_split(f"length+{spelling}")
+    split = read_split(f"upto:22,48+{spelling}")
     longest = max(one.length for one in split.train)
     assert np.mean([one.length <= longest for one in split.test]) == pytest.approx(share, abs=5e-4)

@@ -17,7 +17,7 @@ from torch import Tensor
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
 from espalier.experiments.intervals import summarise
-from espalier.experiments.length_models import length_variants
+from espalier.experiments.length_models import STEPS, length_variants
 from espalier.experiments.parity_models import Learners, name_of
 from espalier.runs import RunFolder
 from espalier.training import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-BEAMED = 300  # test commands that beams are asked for, after the last step alone
+BEAMED = 10  # beams are asked for one in so many test commands, after the last step alone
 TRAINING, BEAMS, BEST = "training's commands", "beams of 4", "greedy, best step"
 _DRAWN = ("greedy", "END told", "END not before training's longest", "cut at training's longest")
 _COLOURS = ("#1b1f27", "#d02f2f", "#2f6fd0", "#2f9e5b", "#b8860b", "#8e44ad", "#16a0a8", "#999999")
@@ -77,7 +77,7 @@ def variant_rows(run: ScanVariant, cache: RunCache) -> list[Row]:
             rows += [label | row for row in by_length(own, sizes, short)]
             rows += [label | row for row in by_length(known, [0] * len(fitted))]
         if step == max(checkpoints.values()):
-            few = some_of(range(len(tests)), BEAMED)
+            few = some_of(range(len(tests)), -(-len(tests) // BEAMED))
             beamed = models.judge_by_beams([tests[n] for n in few])
             for label, one in zip(labels, beamed, strict=True):
                 some = ([sizes[n] for n in few], [short[n] for n in few])
@@ -135,9 +135,8 @@ def draw(rows: pandas.DataFrame) -> Figure:
 
     every = shares(rows)
     drawn = every[every["way"].isin(_DRAWN)]
-    names = [run.name for run in length_variants("paper")]
     looks = {
-        name: Look(colour, "-", "o", name) for name, colour in zip(names, _COLOURS, strict=True)
+        name: Look(colour, "-", "o", name) for name, colour in zip(STEPS, _COLOURS, strict=True)
     }
     facets = Facets(
         x="step",
