@@ -2,7 +2,8 @@
 
 Reads docs/results/data/syntax, with what one run left there
 (syntax.parquet, training.parquet, manifest.json), and branching.parquet, the rows of `espalier
-reproduce syntax-branching --scale small`; draws docs/images/syntax.
+reproduce syntax-branching --scale small`, and claims.parquet, those of `syntax-claims --scale small`;
+draws docs/images/syntax.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def syntax(docs: Path = DOCS) -> list[str]:
         write_figure(pictures / f"{name}.png", figure)
     curve, probe = pd.DataFrame(both_measures(paper.to_dict("records"))), probe_rows(paper)
     orders = pd.read_parquet(data / "branching.parquet")
+    claims = pd.read_parquet(data / "claims.parquet")
     drawn = {"syntax-over-training": curve, "syntax-probe": probe, "syntax-branching": orders}
+    drawn["syntax-claims"] = claims
     for name, some in drawn.items():
         write_figure(pictures / f"{name}.png", experiments.find(name).draw(some))
     blocks = {
@@ -54,6 +57,7 @@ def syntax(docs: Path = DOCS) -> list[str]:
         "probe": markdown(probe_table(probe)),
         "packaged": markdown(packaged(rows)),
         "branching": markdown(branching(orders)),
+        "claims": markdown(experiments.find("syntax-claims").tabulate(claims)),
     }
     page = docs / "results/syntax.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FURTHEST = 10
+SEEDS: dict[Scale, int] = {"smoke": 2, "small": 4, "paper": 5}
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Seeds:
 
     @classmethod
     def at(cls, scale: Scale) -> Seeds:
-        """Five models at the paper's scale."""
-        return cls(replace(english_in_training(scale), seeds=5 if scale == "paper" else 2))
+        """The preset of a scale."""
+        return cls(replace(english_in_training(scale), seeds=SEEDS[scale]))
 
 
 def statements() -> tuple[Statement, ...]:
@@ -115,7 +116,8 @@ def measure(config: Seeds, cache: RunCache) -> list[Row]:
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
     """One row a statement, a column a space."""
     cells = [f"{r.mean:.3g} [{r.low:.3g}, {r.high:.3g}]" for r in rows.itertuples()]
-    keys = ["claim", "statement", "quantity", "side"]
+    keys = ["claim", "statement", "quantity", "holds if"]
+    rows = rows.assign(**{"holds if": rows["side"] + " 0"})
     wide = rows.assign(cell=cells).pivot(index=keys, columns="space", values="cell")
     holds = rows.groupby(keys)["holds"].agg(
         lambda every: "holds" if all(every) else "does not hold"
@@ -127,7 +129,7 @@ def draw(rows: pandas.DataFrame) -> Figure:
     """A panel a statement."""
     from espalier.show.figures import draw_verdicts
 
-    return draw_verdicts(rows.assign(length=rows["space"]), x_label="of what")
+    return draw_verdicts(rows.assign(length=rows["space"]), x_label="hidden states, or logits")
 
 
 def _with(own: pandas.DataFrame, free: pandas.DataFrame) -> pandas.DataFrame:
