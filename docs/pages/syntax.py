@@ -2,8 +2,8 @@
 
 Reads docs/results/data/syntax, with what one run left there
 (syntax.parquet, training.parquet, manifest.json), and branching.parquet, the rows of `espalier
-reproduce syntax-branching --scale small`, and claims.parquet, those of `syntax-claims --scale small`;
-draws docs/images/syntax.
+reproduce syntax-branching --scale small`, and claims.parquet, those of `syntax-claims --scale
+small`; draws docs/images/syntax.
 """
 
 from __future__ import annotations
