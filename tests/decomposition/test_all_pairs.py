@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import espalier as es
 import lstm_reference as reference
@@ -67,6 +68,20 @@ def test_memory_that_is_used_again_changes_no_number():
         with ThreadPoolExecutor(1) as alone:  # a thread of its own has new memory
             fresh = alone.submit(es.interdependence, lm, tokens).result()
         np.testing.assert_allclose(values, fresh.values, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("sizes", [[5], [5, 3], [40, 40, 40]])
+def test_everything_is_where_the_weights_are(layers, sizes):
+    """On CUDA, as far as that can be told without one: mixing devices is an error here too."""
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        model = es.language_model(vocabulary_size=50, hidden=16, layers=layers)
+        for weights in model.parameters():
+            weights.data = torch.empty(weights.shape, device="cuda")
+        all_pairs = AllPairs(model, spaces=["hidden", "logits"])
+        all_pairs.expect(words=1_000)
+        found = all_pairs.of([list(range(length)) for length in sizes])
+    assert [tuple(one.shape) for one in found] == [(2, n, n) for n in sizes]
 
 
 @pytest.mark.parametrize(
