@@ -6,11 +6,12 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from espalier.errors import ConfigError, EspalierError, FileError
-from espalier.runs import LOCK, RESUME, FolderHeldError, RunFolder, locked
+from espalier.runs import LOCK, FolderHeldError, RunFolder, locked
 from espalier.training import read_sweep, run_sweep
 from espalier.training.sweep import ensembles, pending
 from training.test_sweep import assert_same_folder
@@ -170,8 +171,10 @@ def test_a_damaged_ensemble_is_not_thrown_away(tmp_path):
 
 def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
     sweep = plan(tmp_path, "apart", workers=1)
-    victim, lines = RunFolder.create(sweep.out / sweep.cells[1].name).path, []
-    os.mkfifo(victim / RESUME)  # who reads it waits until it is killed
+    first, second, third = sweep.cells
+    second = replace(second, settings={**second.settings, "recipe.epochs": 100})  # seconds
+    sweep = replace(sweep, cells=(first, second, third))
+    victim, lines = sweep.out / second.name, []
 
     def kill():
         while True:
@@ -185,8 +188,7 @@ def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
     with pytest.raises(EspalierError, match=r"1 of 3 cells .*length=2-seed=1: its process was k"):
         run_sweep(sweep, device="cpu", progress=lambda m: lines.append(m.cell))
     killer.join()
-    (victim / RESUME).unlink()
     assert [cell.name for cell in pending(sweep)] == ["length=2-seed=1"]
     assert any(line.startswith("length=2-seed=2, ") for line in lines)
-    run_sweep(plan(tmp_path, "apart", workers=1), device="cpu")
+    run_sweep(sweep, device="cpu")
     assert not pending(sweep)
