@@ -77,7 +77,7 @@ def fit(
             if stop in ends:
                 learner.end_epoch(new)
             rows += new
-            _keep(learner, folder, new, checkpoint=stop in kept)
+            _keep(learner, folder, new, checkpoint=stop in kept or learner.finished)
             if also is not None:
                 also({"step": stop, "epoch": stop / learner.steps_per_epoch})
             pace.save_if_due(last=stop == total or learner.finished)
@@ -144,7 +144,8 @@ def _keep(learner: Learner, folder: RunFolder | None, rows: list[Row], *, checkp
 
 def _mend(learner: Learner, folder: RunFolder | None, rows: list[Row], kept: set[int]) -> None:
     """Keep the weights of the point resumed from again, where their file was lost or cut short."""
-    if folder is None or learner.step == 0 or learner.step not in kept:
+    asked = learner.step in kept or learner.finished
+    if folder is None or learner.step == 0 or not asked:
         return
     if checkpoint_name(learner.step, learner.steps_per_epoch) not in folder.checkpoints():
         measured = [row for row in rows if row["step"] == learner.step]

@@ -13,6 +13,7 @@ from espalier.runs import Precision
 OptimiserName = Literal["adam", "adafactor", "adafactor-absolute"]
 LanguageOptimiser = Literal["sgd", "adamw"]
 StepPrecision = Literal["float32", "tf32", "bfloat16"]
+STOP_MEASURES = 3  # not to be changed: where it holds, manifests and names leave it out
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,9 @@ class StepRecipe:
     """How long and with what models are trained on drawn batches; `measures` is how often measured.
 
     `precision` concerns products on CUDA, but bfloat16, which holds everywhere it is asked for.
+    With `stop_share` training ends before its last step at the first measure at which every member
+    has had at least that share of training's examples right at `stop_measures` measures in a row,
+    this one included; the test has no say.
 
     >>> StepRecipe(steps=1_000, batch=64).optimiser
     'adafactor'
@@ -117,9 +121,11 @@ class StepRecipe:
     optimiser: OptimiserName = "adafactor"
     measures: int = 10
     precision: StepPrecision = "tf32"
+    stop_share: float | None = None
+    stop_measures: int = STOP_MEASURES
 
     def __post_init__(self) -> None:
-        check_whole(self, ("steps", "batch", "measures"), error=ConfigError)
+        check_whole(self, ("steps", "batch", "measures", "stop_measures"), error=ConfigError)
         _check_rate(self.learning_rate)
         _check_choice("optimiser", self.optimiser, get_args(OptimiserName))
         _check_choice("precision", self.precision, get_args(StepPrecision))
@@ -127,6 +133,33 @@ class StepRecipe:
             raise ConfigError(
                 f"{self.steps} steps are not divided evenly by {self.measures} measures; "
                 f"choose a number of measures that divides the steps"
+            )
+        self._check_stop()
+
+    @property
+    def until(self) -> str:
+        """What ends training, in words: "the last step", or "fitted" where a share does.
+
+        >>> StepRecipe(stop_share=0.99).until
+        'fitted'
+        """
+        return "the last step" if self.stop_share is None else "fitted"
+
+    def _check_stop(self) -> None:
+        share, count = self.stop_share, self.stop_measures
+        if share is None:
+            if count != STOP_MEASURES:
+                raise ConfigError(f"stop_measures is {count} without a stop_share to be reached")
+            return
+        if isinstance(share, bool) or not is_number(share) or not 0 < share <= 1:
+            raise ConfigError(
+                f"stop_share is {share!r}; use a share of training's examples, above 0 and up to "
+                f"1, or None to train to the last step"
+            )
+        if count > self.measures:
+            raise ConfigError(
+                f"stop_measures is {count}, and there are {self.measures} measures in all: "
+                f"training would never stop; measure more often, or ask for fewer in a row"
             )
 
 

@@ -29,11 +29,13 @@ from espalier.nets.transformer import (
 )
 from espalier.runs import Plan, Snapshot
 from espalier.training.configs import StepRecipe, check_seeds
+from espalier.training.scan_batches import some_of
 from espalier.training.task_learner import TaskLearner, by_seed, products, step_plan
 from espalier.training.train import Prepared, Trainable
 from espalier.training.transformers import Transformers, in_precision, listed
 
 TOKENS = 3  # 0, 1 and START
+FITTED = 1_000  # training strings that a measure looks at
 AT_ONCE = 1 << 13  # test strings read at a time, over all members
 
 
@@ -109,6 +111,8 @@ class ParityTask:
     recipe: StepRecipe
     test: ParitySet
     short: int  # the longest string of training
+    fits: ParitySet  # some of the strings of training
+    fit: ClassVar[str] = "train_accuracy"
 
     @classmethod
     def of(cls, run: ParityRun, device: torch.device) -> ParityTask:
@@ -117,7 +121,9 @@ class ParityTask:
         arrays = (strings.tokens(), strings.lengths + 1, strings.parities)
         tokens, lengths, answers = (torch.from_numpy(array).to(device) for array in arrays)
         test, short = parity_set(run.test), run.train.longest
-        return cls(run.shape, tokens, lengths, answers, run.recipe, test, short)
+        some = some_of(range(len(strings)), FITTED)  # as many of each number of ones, or nearly
+        fits = ParitySet(strings.bits[some], strings.lengths[some])
+        return cls(run.shape, tokens, lengths, answers, run.recipe, test, short, fits)
 
     def seen(self, weights: Weights) -> Weights:
         """In the recipe's precision."""
@@ -134,11 +140,15 @@ class ParityTask:
         return -shares.squeeze(-1).mean(1)
 
     def measure(self, weights: Weights) -> list[dict[str, float]]:
-        """The share of right answers to short and long strings, and to those with many ones."""
-        given = predict(weights, self.shape, self.test)
-        right = given == self.test.parities
+        """The share of right answers to training's strings, short and long ones, and many ones."""
+        right = predict(weights, self.shape, self.test) == self.test.parities
+        fitted = predict(weights, self.shape, self.fits) == self.fits.parities
         slices = slices_of(self.test, self.short)
-        return [{name: float(row[some].mean()) for name, some in slices.items()} for row in right]
+        return [
+            {self.fit: float(known.mean())}
+            | {name: float(row[some].mean()) for name, some in slices.items()}
+            for known, row in zip(fitted, right, strict=True)
+        ]
 
 
 def slices_of(test: ParitySet, short: int) -> dict[str, np.ndarray]:

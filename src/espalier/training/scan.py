@@ -168,6 +168,7 @@ class TranslationTask:
     recipe: StepRecipe
     dropout: float = 0.0
     trained_end: bool = True
+    fit: ClassVar[str] = "train_accuracy"
 
     @classmethod
     def of(cls, run: ScanRun, device: torch.device) -> TranslationTask:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from espalier.errors import ConfigError, FileError, nearest
+from espalier.training.configs import STOP_MEASURES
 
 C = TypeVar("C")
 # Settings that older manifests lack, with the value that holds there: runs keep their names.
@@ -20,6 +21,8 @@ ADDED = (
     ("reading", "before close"),
     ("shifted", False),
     ("output_dropout", False),
+    ("stop_share", None),
+    ("stop_measures", STOP_MEASURES),
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -27,6 +27,8 @@ from espalier.training.optimisers import Tensors, optimiser_of
 @runtime_checkable
 class Task(Protocol):
     """What models learn; losses and measures are of weights as products see them."""
+
+    fit: ClassVar[str]  # the measure that is a share of training's examples: which are right
 
     def seen(self, weights: Tensors) -> Tensors:
         """The weights as products see them, of which gradients are taken."""
@@ -65,9 +67,14 @@ class TaskLearner:
         self.loss_sum = torch.zeros(len(members), dtype=torch.float64, device=device)
         self.step, self._measured = 0, 0
         self.steps_per_epoch = recipe.steps // recipe.measures  # data is drawn: no epochs of it
-        self.finished = False
+        self.fitted = 0  # measures in a row, up to the last, with a share that ends training
         self._run: Step | None = None
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether every member has had its share of training's examples right for long enough."""
+        return self.recipe.stop_share is not None and self.fitted >= self.recipe.stop_measures
 
     def advance(self, steps: int) -> None:
         """Take steps with every member, and wait for them; others may use the device meanwhile."""
@@ -105,12 +112,19 @@ class TaskLearner:
         ]
 
     def end_epoch(self, rows: Sequence[Row]) -> None:
-        """Nothing is annealed."""
+        """Nothing is annealed; shares that may end training are counted."""
+        share = self.recipe.stop_share
+        if share is not None:
+            fits = all(float(row[self.task.fit]) >= share for row in rows)
+            self.fitted = self.fitted + 1 if fits else 0
 
     def state(self) -> dict[str, Tensor]:
         """Everything that later steps depend on."""
         copies = {name: tensor.detach().to("cpu", copy=True) for name, tensor in self._kept()}
-        return copies | {"measured": torch.tensor(self._measured)}
+        counts = {"measured": self._measured}
+        if self.recipe.stop_share is not None:  # others have none, now as before there were any
+            counts["fitted"] = self.fitted
+        return copies | {name: torch.tensor(count) for name, count in counts.items()}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go back to a state, in place: a captured graph stays valid."""
@@ -125,6 +139,7 @@ class TaskLearner:
             for name, tensor in kept:
                 tensor.copy_(state[name])
         self.step, self._measured = int(state["taken"]), int(state["measured"])
+        self.fitted = int(state.get("fitted", 0))
 
     def snapshot(self) -> Snapshot:
         """Stacked weights, with the members' names and what the task says of the models."""

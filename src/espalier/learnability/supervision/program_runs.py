@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from espalier.errors import ConfigError, FileError
 from espalier.files import write_text
 from espalier.language import Program, from_record, program_hash, to_record
 from espalier.runs import Plan, RunFolder
-from espalier.training import Trainable, check_seeds, flatten, override, step_plan
+from espalier.training import Trainable, as_settings, check_seeds, flatten, override, step_plan
 
 PROGRAM = "program.json"
 
@@ -59,7 +59,9 @@ class ProgramRun(Trainable):
     def to_dict(self) -> dict[str, Any]:
         """The settings; of program and inputs the manifest has digests."""
         names = ("seeds", "max_layers")
-        return {"settings": asdict(self.settings)} | {name: getattr(self, name) for name in names}
+        return {"settings": as_settings(self.settings)} | {
+            name: getattr(self, name) for name in names
+        }
 
     @classmethod
     def read(cls, settings: Mapping[str, Any], folder: RunFolder) -> Self:

@@ -63,6 +63,7 @@ class ReadingTask:
     shape: TransformerShape
     asked: Readings
     batch: int
+    fit: ClassVar[str] = "read"
 
     def seen(self, weights: Weights) -> Weights:
         """As they are."""

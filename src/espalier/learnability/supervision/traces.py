@@ -93,6 +93,7 @@ class TraceTask:
     after: Float[Tensor, "P D"]
     noise: float
     batch: int
+    fit: ClassVar[str] = "right"
 
     @classmethod
     def of(cls, taught: Lessons, settings: TraceSettings, device: torch.device) -> TraceTask:
