@@ -29,6 +29,7 @@ TABLE_3 = {
     (40, "yes", "absolute"): ("100%", "52%", "51%"),
 }
 TRAINED_TO = ParityConfig().longest  # bits, and so ones
+SLICES = [f"length <= {TRAINED_TO}", f"length > {TRAINED_TO}", f"ones > {TRAINED_TO}"]
 FEW, MANY = ((0, 4), (5, 10), (11, 20), (0, 20)), ((21, 30), (31, 40))
 
 
@@ -72,7 +73,7 @@ def table_3(rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for kind, printed in TABLE_3.items():
         row = _named(kind)
-        for name, paper in zip(table, printed, strict=True):
+        for name, paper in zip(SLICES, printed, strict=True):
             here = f"{table.loc[kind, name]:.1%}" if kind in table.index else "not yet trained"
             row |= {f"{name}, paper": paper, f"{name}, here": here}
         found.append(row)

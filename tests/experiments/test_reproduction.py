@@ -53,7 +53,7 @@ def test_every_experiment_at_the_smallest_scale(name, cache, tmp_path):
     assert len(found.table())
     manifest = json.loads((found.path / "manifest.json").read_text())
     assert (manifest["status"], manifest["name"], manifest["scale"]) == ("finished", name, "smoke")
-    assert manifest["seeds"] == [0, 1]
+    assert manifest["seeds"] == list(range(5 if name.startswith("alta-table-") else 2))
     assert len(manifest["data"]["sha256"]) == 64
     assert {"espalier", "torch", "numpy", "pandas", "matplotlib"} <= manifest["versions"].keys()
     assert manifest["threads"] >= 1

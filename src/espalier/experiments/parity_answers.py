@@ -18,10 +18,10 @@ from espalier.data import ParityConfig, ParitySet, parity_set
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Row
 from espalier.experiments.intervals import summarise
-from espalier.experiments.parity_models import ProgramName, Read, Traced, name_of
+from espalier.experiments.parity_models import ProgramName, Read, Traced, name_of, with_until
 from espalier.learnability import minimal
 from espalier.learnability.supervision import ReadableRun, TraceRun
-from espalier.training import ParityRun, Trainable, TrainedRun, train
+from espalier.training import ParityRun, StepRecipe, Trainable, TrainedRun, train
 
 if TYPE_CHECKING:
     import pandas
@@ -73,10 +73,10 @@ def traced_cells(traced: Traced, cache: RunCache) -> list[Row]:
         max_layers=entry.max_layers,
     )
     found = _trained(run, traced, cache)
-    rows: list[Row] = []
+    ended, rows = _ended(found, traced.settings.recipe), list[Row]()
     for seed, model in enumerate(found.models):
         answers = ask(model.to(cache.device), entry, test)
-        rows += cells(test, answers, _labels(traced, "traces", seed))
+        rows += cells(test, answers, _labels(traced, "traces", seed) | ended)
     return rows
 
 
@@ -91,10 +91,11 @@ def read_cells(read: Read, cache: RunCache) -> list[Row]:
         max_layers=entry.max_layers,
     )
     inputs = [entry.encode(string) for string in test.strings()]
-    found = _trained(run, read, cache).models.run_many(inputs, max_layers=_most_layers(entry, test))
-    rows: list[Row] = []
-    for seed, runs in enumerate(found):
-        rows += cells(test, _last(runs), _labels(read, "readable", seed))
+    found = _trained(run, read, cache)
+    ended, rows = _ended(found, read.settings.recipe), list[Row]()
+    members = found.models.run_many(inputs, max_layers=_most_layers(entry, test))
+    for seed, runs in enumerate(members):
+        rows += cells(test, _last(runs), _labels(read, "readable", seed) | ended)
     return rows
 
 
@@ -107,6 +108,7 @@ def transformer_cells(run: ParityRun, cache: RunCache) -> list[Row]:
         "positions": shape.positions,
         "trained_to": run.train.longest,
     }
+    labels |= _ended(found, run.recipe)
     rows: list[Row] = []
     for seed, answers in enumerate(found.models.predict(test)):
         rows += cells(test, answers, labels | {"seed": seed})
@@ -117,6 +119,11 @@ def _trained(config: Trainable, learner: Traced | Read | ParityRun, cache: RunCa
     """What is in the cache for a learner, trained to its end."""
     out = cache.path / name_of(learner)
     return train(config, out, device=str(cache.device), progress=cache.progress)
+
+
+def _ended(found: TrainedRun, recipe: StepRecipe) -> Row:
+    """What ended training, and when."""
+    return {"until": recipe.until, "step": found.step}
 
 
 def _labels(traced: Traced | Read, version: str, seed: int) -> Row:
@@ -178,15 +185,32 @@ def both_ways(rows: pandas.DataFrame, by: Sequence[str], *, of: str = "right") -
 
 def slices(rows: pandas.DataFrame, by: Sequence[str]) -> pandas.DataFrame:
     """Tables 2 and 3: shares for short strings, for longer ones, and for many ones."""
+    table = slices_with_intervals(rows, by)
+    return table[[name for name in table if name != "seeds" and not name.endswith("±")]]
+
+
+def slices_with_intervals(rows: pandas.DataFrame, by: Sequence[str]) -> pandas.DataFrame:
+    """The same; after each share half of its interval, which a single seed does not have."""
     short = int(rows["trained_to"].iloc[0])
     kinds = {
         f"length <= {short}": rows["length"] <= short,
         f"length > {short}": rows["length"] > short,
         f"ones > {short}": rows["ones"] > short,
     }
-    table = None
+    table = rows.groupby(list(by), as_index=False).agg(seeds=("seed", "nunique"))
     for name, some in kinds.items():
-        part = shares_by(rows[some], by)[[*by, "mean"]].rename(columns={"mean": name})
-        table = part if table is None else table.merge(part, on=list(by))
-    assert table is not None
+        part = shares_by(rows[some], by)
+        half = ((part["high"] - part["low"]) / 2).where(part["seeds"] > 1)
+        part = part.assign(**{name: part["mean"], f"{name} ±": half})
+        table = table.merge(part[[*by, name, f"{name} ±"]], on=list(by))
     return table
+
+
+def slices_by_end(rows: pandas.DataFrame, by: Sequence[str]) -> pandas.DataFrame:
+    """The same by what ended training, with the last step where rows have it."""
+    rows = with_until(rows)
+    table = slices_with_intervals(rows, [*by, "until"])
+    if "step" not in rows:
+        return table
+    steps = rows.groupby([*by, "until"], as_index=False)["step"].max()
+    return table.merge(steps, on=[*by, "until"])

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
+from espalier.experiments.fitted_models import end_to_end_until_fitted, traced_until_fitted
 from espalier.experiments.parity_answers import (
     both_ways,
     compiled_cells,
     read_cells,
     shares_by,
     slices,
+    slices_by_end,
     traced_cells,
     transformer_cells,
 )
@@ -30,6 +32,7 @@ from espalier.experiments.parity_models import (
     end_to_end,
     readable,
     traced,
+    with_until,
 )
 from espalier.training import ParityRun
 
@@ -61,6 +64,11 @@ def on_traces(scale: Scale) -> Learners:
     return Learners(traced(scale))
 
 
+def on_traces_five_seeds(scale: Scale) -> Learners:
+    """The same, and five seeds of those that have one."""
+    return Learners((*traced(scale), *traced_until_fitted(scale)))
+
+
 def readable_programs(scale: Scale) -> Learners:
     """The programs, and the Transformers that go through their traces."""
     return Learners(readable(scale))
@@ -69,6 +77,11 @@ def readable_programs(scale: Scale) -> Learners:
 def transformers(scale: Scale) -> Learners:
     """The Transformers of Table 3."""
     return Learners(end_to_end(scale))
+
+
+def transformers_five_seeds(scale: Scale) -> Learners:
+    """The same, and five seeds of each until they are fitted."""
+    return Learners((*end_to_end(scale), *end_to_end_until_fitted(scale)))
 
 
 def both_ways_taught(scale: Scale) -> Learners:
@@ -104,7 +117,10 @@ def all_versions(config: Learners, cache: RunCache) -> list[Row]:
 
 def versions_of(one: Traced, cache: RunCache) -> list[Row]:
     """Of one program: compiled, minimal and trained."""
-    return compiled_cells(one) + traced_cells(one, cache)
+    compiled = compiled_cells(one)
+    return compiled + [
+        {name: row[name] for name in compiled[0]} for row in traced_cells(one, cache)
+    ]
 
 
 def both_supervisions(config: Learners, cache: RunCache) -> list[Row]:
@@ -153,16 +169,17 @@ def draw_versions(rows: pandas.DataFrame) -> Figure:
 
 
 def draw_programs(rows: pandas.DataFrame) -> Figure:
-    """All programs in one panel, by length and by number of ones."""
+    """All programs, by length and by number of ones; a row of panels for what ended training."""
     styles = zip(PROGRAMS.items(), (BLACK, BLUE, RED), strict=True)
     return draw_curves(
-        both_ways(rows, ["program"]),
+        both_ways(with_until(rows), ["program", "until"]),
         {name: (*style, title) for (name, title), style in styles},
         x="x",
         line="program",
         across="axis",
+        down="until",
         titles="by {}",
-        side="accuracy",
+        sides={"the last step": "accuracy", "fitted": "accuracy\nuntil fitted, five seeds"},
     )
 
 
@@ -198,21 +215,28 @@ def draw_supervisions(rows: pandas.DataFrame) -> Figure:
 
 
 def draw_transformers(rows: pandas.DataFrame) -> Figure:
-    """By length and by number of ones; a row of panels for each kind of positions."""
+    """By length and ones; a row of panels for each kind of positions and what ended training."""
+    rows = with_until(rows)
     plural = rows["layers"].eq(1).map({True: " layer", False: " layers"})
     depths = rows["layers"].astype(str) + plural
     named = rows.assign(model=depths + rows["sharing"].map({"yes": ", shared", "no": ""}))
+    fitted = rows["until"].map({"the last step": "", "fitted": ", until fitted"})
+    named["panels"] = rows["positions"] + fitted
     models = named.sort_values(["layers", "sharing"])["model"].unique()
     styles = (BLACK, BLUE, RED, ("#2f8f4e", "-.", "D"))
     return draw_curves(
-        both_ways(named, ["model", "positions"]),
+        both_ways(named, ["model", "panels"]),
         dict(zip(models, styles, strict=False)),
         x="x",
         line="model",
         across="axis",
-        down="positions",
+        down="panels",
         titles="by {}",
-        sides={kind: f"accuracy\n{kind} positions" for kind in ("relative", "absolute")},
+        sides={
+            f"{kind}{fitted}": f"accuracy\n{kind}{fitted}"
+            for fitted in ("", ", until fitted")
+            for kind in ("relative", "absolute")
+        },
     )
 
 
@@ -282,16 +306,16 @@ EXPERIMENTS = {
     ),
     "alta-table-2": Experiment(
         "parity beyond training's lengths, MLPs trained on traces",
-        on_traces,
+        on_traces_five_seeds,
         rows_of,
-        partial(slices, by=["program"]),
+        partial(slices_by_end, by=["program"]),
         draw_programs,
     ),
     "alta-table-3": Experiment(
         "parity beyond training's lengths, Transformers trained end to end",
-        transformers,
+        transformers_five_seeds,
         rows_of,
-        partial(slices, by=KINDS),
+        partial(slices_by_end, by=KINDS),
         draw_transformers,
     ),
     "alta-figure-9": Experiment(

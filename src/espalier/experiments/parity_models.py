@@ -7,8 +7,8 @@ minutes; `smoke` runs in seconds and says nothing.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 from espalier.data import ParityConfig
 from espalier.errors import ConfigError
@@ -17,7 +17,19 @@ from espalier.experiments.experiment import Scale, check_scale, short_digest
 from espalier.learnability.supervision import ReadableSettings, TraceSettings
 from espalier.nets.transformer import Positions, TransformerShape
 from espalier.runs import RunFolder
-from espalier.training import SYMBOLS, TOKENS, ParityRun, ScanRun, ScanVariant, StepRecipe
+from espalier.training import (
+    SYMBOLS,
+    TOKENS,
+    ParityRun,
+    ScanRun,
+    ScanVariant,
+    StepRecipe,
+    as_settings,
+    check_seeds,
+)
+
+if TYPE_CHECKING:
+    import pandas
 
 ProgramName = Literal["sequential-relative", "sequential-absolute", "sum-modulo"]
 POSITIONS: tuple[Positions, ...] = ("relative", "absolute")
@@ -66,15 +78,18 @@ class Learners:
 
 def label_of(learner: Learner) -> str:
     """What a learner is, in words to choose it by."""
+    kind: str
     match learner:
         case Traced() | Read():
-            return learner.program
+            kind, recipe = learner.program, learner.settings.recipe
         case ScanVariant():
             return learner.name
         case ParityRun() | ScanRun():
-            shape = learner.shape
+            shape, recipe = learner.shape, learner.recipe
             sharing = "shared" if shape.shared else "own"
-            return f"{shape.layers} layers, {sharing} weights, {shape.positions} positions"
+            kind = f"{shape.layers} layers, {sharing} weights, {shape.positions} positions"
+    seeds = len(check_seeds(learner.seeds))
+    return f"{kind}, {seeds} {'seed' if seeds == 1 else 'seeds'} until {recipe.until}"
 
 
 def name_of(learner: Learner) -> str:
@@ -88,7 +103,14 @@ def name_of(learner: Learner) -> str:
             kind = "parity"
         case ScanRun():
             kind = "scan"
-    return f"{kind}-{short_digest(asdict(learner))}"
+    return f"{kind}-{short_digest(as_settings(learner))}"
+
+
+def with_until(rows: pandas.DataFrame) -> pandas.DataFrame:
+    """Rows with what ended training; those of earlier versions went to the last step."""
+    if "until" not in rows:
+        return rows.assign(until=StepRecipe().until)
+    return rows.assign(until=rows["until"].fillna(StepRecipe().until))
 
 
 def digest_of(learner: Learner, cache: RunCache) -> str:

@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING
 
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
+from espalier.experiments.fitted_models import translators_until_fitted
 from espalier.experiments.intervals import summarise
-from espalier.experiments.parity_models import Learners, name_of, translators
+from espalier.experiments.parity_models import Learners, name_of, translators, with_until
 from espalier.training import ScanRun, train
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-_KINDS = ["split", "sharing", "positions"]
+_MODEL = ["split", "sharing", "positions", "layers", "until"]
 
 
 def every_kind(scale: Scale) -> Learners:
     """The Transformers of Table 6."""
-    return Learners(translators(scale))
+    return Learners((*translators(scale), *translators_until_fitted(scale)))
 
 
 def shared_relative(scale: Scale) -> Learners:
@@ -41,6 +42,7 @@ def translator_rows(run: ScanRun, cache: RunCache) -> list[Row]:
         "layers": run.shape.layers,
         "sharing": "yes" if run.shape.shared else "no",
         "positions": run.shape.positions,
+        "until": run.recipe.until,
     }
     kept = ("split", "seed", "step", "train_loss", "train_accuracy", "accuracy", "told_end")
     # A run that was begun by an earlier version has rows without the last, or with None.
@@ -51,30 +53,33 @@ def translator_rows(run: ScanRun, cache: RunCache) -> list[Row]:
 
 def at_the_end(rows: pandas.DataFrame) -> pandas.DataFrame:
     """The rows of every Transformer's own last step."""
-    return rows[rows["step"] == rows.groupby([*_KINDS, "layers"])["step"].transform("max")]
+    rows = with_until(rows)
+    return rows[rows["step"] == rows.groupby(_MODEL)["step"].transform("max")]
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
     """Test accuracy at the end of training; depths that were not trained have no row.
 
-    `training` is of training's commands, `told_end` of the test's if END comes when it should.
+    `training` is of training's commands, `told_end` of the test's if END comes when it should;
+    `step` is the last.
     """
     last = at_the_end(rows)
-    by = [*_KINDS, "layers"]
-    others = [name for name in ("train_accuracy", "told_end") if name in last]
-    means = last.groupby(by)[others].mean().rename(columns={"train_accuracy": "training"})
-    return summarise(last, "accuracy", by=by).join(means, on=by)
+    others = [name for name in ("train_accuracy", "told_end", "step") if name in last]
+    means = last.groupby(_MODEL)[others].mean().rename(columns={"train_accuracy": "training"})
+    means["step"] = means["step"].astype(int)
+    return summarise(last, "accuracy", by=_MODEL).join(means, on=_MODEL)
 
 
 def draw_depths(rows: pandas.DataFrame) -> Figure:
     """Test accuracy at the end: a panel a split, a row for each kind of positions."""
     from espalier.show.figures import Facets, Look, draw_bands
 
-    last = at_the_end(rows)
-    table = summarise(last, "accuracy", by=[*_KINDS, "layers"])
+    table = summarise(at_the_end(rows), "accuracy", by=_MODEL)
+    line = table["sharing"].where(table["until"] != "fitted", table["sharing"] + ", fitted")
+    table = table.assign(line=line)
     facets = Facets(
         x="layers",
-        line="sharing",
+        line="line",
         across="split",
         down="positions",
         x_label="encoder layers, and as many decoder layers",
@@ -82,6 +87,8 @@ def draw_depths(rows: pandas.DataFrame) -> Figure:
         looks={
             "yes": Look("#1b1f27", "-", "o", "shared weights"),
             "no": Look("#d02f2f", "--", "s", "own weights"),
+            "yes, fitted": Look("#1f6fb4", "-", "o", "shared weights, until fitted"),
+            "no, fitted": Look("#c77d1e", "--", "s", "own weights, until fitted"),
         },
         limits=(-0.02, max(0.25, 1.05 * float(table["high"].max()))),
     )
