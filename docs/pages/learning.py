@@ -2,7 +2,7 @@
 
 Reads docs/results/data/learning, where the files that `python -m benchmarks.learn` wrote are put as
 they are, and paces in speed-h200.json and attention-h200.json; draws docs/images/learning.
-Transformers: see parity_page.py and scan_page.py.
+Transformers: see parity.py, scan.py, length.py and seeds.py.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from docs.pages.scan import (
     after_as_many,
     draw_scan,
     left_out,
+    steps_told,
     table_6,
     taught,
     twice,
@@ -68,6 +69,7 @@ def learning(docs: Path = DOCS) -> list[str]:
         blocks |= {
             "run-scan": markdown(taught(of_kind(manifests, "scan"))),
             "alta-table-6": markdown(table_6(steps)),
+            "fewer-steps": steps_told(steps),
             "after-as-many": markdown(after_as_many(steps)),
             "twice": markdown(twice(steps, read_rows(data, "alta-table-6-earlier"))),
             "left-out": left_out(steps),

@@ -35,15 +35,17 @@ TABLE_6 = {
 }
 KINDS = ["split", "sharing", "positions"]
 MODEL = ["layers", "sharing", "positions"]
+MARKS = "*†‡§¶"  # for fewer steps than others, the fewest first
 
 
 def table_6(rows: pd.DataFrame) -> pd.DataFrame:
     """The paper's numbers beside ours, for every depth of which there is one; a dash for none.
 
-    An asterisk is for fewer steps than others.
+    What took fewer steps than others has the mark that `fewer_steps` gives their number.
     """
     table = experiments.find("alta-table-6").tabulate(rows).set_index([*KINDS, "layers"])
     steps = rows.groupby([*KINDS, "layers"])["step"].max()
+    marks = fewer_steps(rows)
     trained = [depth for depth in DEPTHS if depth in set(rows["layers"])]
     found = []
     for kind, printed in TABLE_6.items():
@@ -53,18 +55,35 @@ def table_6(rows: pd.DataFrame) -> pd.DataFrame:
             row[f"{depth}, paper"] = f"{paper[depth]}%" if depth in paper else "-"
             for title, name in {"here": "mean", "told END": "told_end"}.items():
                 here = table[name].get((*kind, depth)) if name in table else None
-                short = "" if steps.get((*kind, depth)) == steps.max() else "*"
                 none = here is None or pd.isna(here)
-                row[f"{depth}, {title}"] = "-" if none else f"{here:.1%}{short}"
+                mark = "" if none else marks.get(steps[(*kind, depth)], "")
+                row[f"{depth}, {title}"] = "-" if none else f"{here:.1%}{mark}"
         found.append(row)
     return pd.DataFrame(found)
+
+
+def fewer_steps(rows: pd.DataFrame) -> dict[int, str]:
+    """The marks of numbers of steps that are not the most."""
+    last = rows.groupby([*KINDS, "layers"])["step"].max()
+    return dict(zip(sorted(set(last) - {last.max()}), MARKS, strict=False))
+
+
+def steps_told(rows: pd.DataFrame) -> str:
+    """What the table's marks mean."""
+    most, marks = rows["step"].max(), fewer_steps(rows)
+    if not marks:
+        return f"All after {most:,} steps."
+    found = [f"`{mark}`: after {count:,} steps" for count, mark in marks.items()]
+    return f"{'; '.join(found)} in place of {most:,}."
 
 
 def after_as_many(rows: pd.DataFrame) -> pd.DataFrame:
     """Figure 18's Transformers after the last step that all have, the paper's in brackets."""
     shares = figure_18(rows).groupby(["step", "split", "layers"])["accuracy"].mean().unstack()
-    last = shares.dropna().index.get_level_values("step").max()
-    found = []
+    common = shares.dropna().index.get_level_values("step")
+    if common.empty:
+        return pd.DataFrame(columns=["split", "steps"])
+    last, found = common.max(), []
     for split, own in shares.loc[last].iterrows():
         paper = dict(zip(DEPTHS, TABLE_6[split, "yes", "relative"], strict=True))
         cells = {f"{n} layers": f"{share:.1%} ({paper[n]}%)" for n, share in own.items()}
@@ -105,26 +124,31 @@ def left_out(rows: pd.DataFrame) -> str:
 
 
 def taught(manifests: dict[str, dict]) -> pd.DataFrame:
-    """What was trained, where, and for how long; each has a member for every split."""
-    found = []
-    for one in manifests.values():
+    """What was trained, where, and for how long; each has a member for every split.
+
+    Of two runs of one Transformer the one that went further is told.
+    """
+    found: dict[tuple, dict[str, object]] = {}
+    for one in sorted(manifests.values(), key=reached):
         shape, recipe = one["config"]["shape"], one["config"]["recipe"]
-        found.append(
-            {
-                "layers": shape["layers"],
-                "shared": "yes" if shape["shared"] else "no",
-                "positions": shape["positions"],
-                "steps": f"{recipe['steps']:,}",
-                "batch": recipe["batch"],
-                "products": recipe["precision"],
-                "device": one["device"],
-                "torch": one["versions"]["torch"],
-                "seconds": round(one["seconds"]),
-                "steps/s": round(recipe["steps"] / one["seconds"]),
-            }
-        )
+        kind = (shape["layers"], "yes" if shape["shared"] else "no", shape["positions"])
+        found[kind] = {
+            **dict(zip(["layers", "shared", "positions"], kind, strict=True)),
+            "steps": f"{reached(one):,}",
+            "batch": recipe["batch"],
+            "products": recipe["precision"],
+            "device": one["device"],
+            "torch": one["versions"]["torch"],
+            "seconds": round(one["seconds"]),
+            "steps/s": round(reached(one) / one["seconds"]),
+        }
     order = ["layers", "shared", "positions"]
-    return pd.DataFrame(found).sort_values(order, ascending=[True, False, False])
+    return pd.DataFrame(found.values()).sort_values(order, ascending=[True, False, False])
+
+
+def reached(manifest: dict) -> int:
+    """The last step of a run; one that says nothing of it went to the end of its recipe."""
+    return int(manifest.get("reached", manifest["config"]["recipe"]["steps"]))
 
 
 def draw_scan(rows: pd.DataFrame, pictures: Path) -> None:

@@ -10,6 +10,7 @@ from docs.pages.scan import (
     left_out,
     mark_fewer_steps,
     put_the_papers_beside,
+    steps_told,
     table_6,
     taught,
     twice,
@@ -58,6 +59,18 @@ def test_fewer_steps_are_marked_and_their_last_counts(rows):
     table = table_6(few).set_index(["split", "shared", "positions"])
     kept = ["11%", "6.0%", "-", "10%", "10.0%*", "20.0%*"]
     assert table.loc[("length", "yes", "relative")].tolist() == kept
+    assert steps_told(few) == "`*`: after 15 steps in place of 20."
+    assert steps_told(rows) == "All after 20 steps."
+
+
+def test_every_number_of_steps_has_a_mark_of_its_own(rows):
+    deep, sides = rows["layers"] == 6, rows["sharing"] == "no"
+    few = rows.assign(step=rows["step"].mask(deep, rows["step"] - 5).mask(sides, rows["step"] - 8))
+    table = table_6(few).set_index(["split", "shared", "positions"])
+    assert table.loc[("length", "yes", "relative"), "6, here"] == "10.0%†"
+    assert table.loc[("length", "no", "relative"), "2, here"] == "8.0%*"
+    assert table.loc[("length", "yes", "relative"), "2, here"] == "6.0%"
+    assert steps_told(few) == "`*`: after 12 steps; `†`: after 15 steps in place of 20."
 
 
 def test_rings_in_the_figure_are_for_fewer_steps_alone(rows):
@@ -80,6 +93,8 @@ def test_depths_are_compared_after_as_many_steps(rows):
     table = after_as_many(few).set_index("split")
     assert set(table["steps"]) == {"10"}
     assert table.loc["mcd2", ["2 layers", "6 layers"]].tolist() == ["10.2% (9%)", "10.6% (13%)"]
+    apart = few.assign(step=few["step"] + (few["layers"] == 2))
+    assert after_as_many(apart).empty
 
 
 def test_seeds_are_averaged(rows):
@@ -135,3 +150,15 @@ def test_figures_are_drawn_and_runs_told(rows, tmp_path):
     table = taught({"a": manifest(6, True), "b": manifest(2, False), "c": manifest(2, True)})
     assert table[["layers", "shared"]].to_numpy().tolist() == [[2, "yes"], [2, "no"], [6, "yes"]]
     assert set(table["steps/s"]) == {1992}
+
+
+def test_of_two_runs_the_one_that_went_further_is_told():
+    def manifest(steps, seconds, **more):
+        shape = {"layers": 32, "shared": True, "positions": "relative"}
+        recipe = {"steps": steps, "batch": 64, "precision": "bfloat16"}
+        told = {"config": {"shape": shape, "recipe": recipe}, "device": "X", "seconds": seconds}
+        return told | {"versions": {"torch": "2"}} | more
+
+    runs = {"new": manifest(100_000, 32.0, reached=64_000), "old": manifest(20_000, 20.0)}
+    (line,) = taught(runs).to_dict("records")
+    assert (line["steps"], line["seconds"], line["steps/s"]) == ("64,000", 32, 2_000)
