@@ -15,7 +15,7 @@ from benchmarks.attention import SIZES
 
 from docs.pages.filling import DOCS, fill, join_rows, markdown, read_manifests, read_rows
 from docs.pages.length import length_blocks
-from docs.pages.parity import KINDS, beyond, draw_parity, fitting, table_3, trained
+from docs.pages.parity import KINDS, TABLE_2, beyond, draw_parity, fitting, table_3, trained
 from docs.pages.scan import (
     MODEL,
     after_as_many,
@@ -26,16 +26,10 @@ from docs.pages.scan import (
     taught,
     twice,
 )
+from docs.pages.seeds import seeds_blocks, until_fitted
 from espalier import experiments
 from espalier.experiments import PROGRAMS
 from espalier.files import write_figure, write_text
-
-# Shares of right answers in the ALTA paper's Table 2: up to 20 bits, more bits, more ones.
-TABLE_2 = {
-    "sequential-relative": ("100%", "100%", "100%"),
-    "sequential-absolute": ("100%", "52%", "51%"),
-    "sum-modulo": ("100%", "78%", "50%"),
-}
 
 
 def learning(docs: Path = DOCS) -> list[str]:
@@ -50,7 +44,9 @@ def learning(docs: Path = DOCS) -> list[str]:
     speed = json.loads((data / "speed-h200.json").read_text(encoding="utf-8"))
     ways = (data / "attention-h200.json").read_text(encoding="utf-8")
     take_in_manifests(data)
-    manifests = read_manifests(data)
+    told = read_manifests(data)
+    manifests = {name: one for name, one in told.items() if not until_fitted(one)}
+    singles = {"alta-table-2": rows, "alta-table-3": ends}
     blocks = {
         "run": markdown(described(of_kind(manifests, "traces"))),
         "alta-table-2": markdown(table_2(rows)),
@@ -65,6 +61,7 @@ def learning(docs: Path = DOCS) -> list[str]:
         blocks["biases"] = markdown(beyond(join_rows(data, "alta-table-3-biases", KINDS)))
     if any(data.glob("alta-table-6.*")):
         steps = join_rows(data, "alta-table-6", MODEL)
+        singles["alta-table-6"] = steps
         draw_scan(steps, pictures)
         blocks |= {
             "run-scan": markdown(taught(of_kind(manifests, "scan"))),
@@ -80,6 +77,8 @@ def learning(docs: Path = DOCS) -> list[str]:
         write_figure(pictures / "alta-length-split.png", drawn)
         tables = length_blocks(split, of_kind(manifests, "scan-variant"))
         blocks |= {name: markdown(table) for name, table in tables.items()}
+    fitted = {name: one for name, one in told.items() if until_fitted(one)}
+    blocks |= seeds_blocks(data, fitted, singles=singles, pictures=pictures)
     page = docs / "results/learning.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
     return list(blocks)

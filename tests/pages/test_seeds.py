@@ -1,0 +1,158 @@
+"""Five seeds beside single seeds and the paper: what there is, and what is missing."""
+
+import json
+
+import pandas as pd
+import pytest
+from docs.pages.parity import TABLE_3
+from docs.pages.scan import DEPTHS, TABLE_6
+from docs.pages.seeds import ended, seeds_blocks, until_fitted
+
+MODELS = [(2, "yes", "relative"), (2, "no", "absolute"), (6, "yes", "relative")]
+
+
+def scan_rows(models, *, seeds, steps, until):
+    """Every split of these Transformers; shares are those of the paper, and seeds spread them."""
+    found = []
+    for layers, sharing, positions in models:
+        for split in ("length", "mcd1", "mcd2", "mcd3"):
+            paper = TABLE_6[split, sharing, positions][DEPTHS.index(layers)] / 100
+            for seed in range(seeds):
+                for step in steps:
+                    kind = {"layers": layers, "sharing": sharing, "positions": positions}
+                    kind |= {"until": until, "split": split, "seed": seed, "step": step}
+                    spread = 0.01 * (seed - seeds // 2)
+                    fit = 0.5 if step == steps[0] else 1.0
+                    measured = {"train_loss": 0.1, "train_accuracy": fit}
+                    measured |= {"accuracy": paper + spread, "told_end": 0.5 + spread}
+                    found.append(kind | measured)
+    return pd.DataFrame(found)
+
+
+@pytest.fixture(scope="module")
+def single():
+    models = [*MODELS, (6, "no", "absolute"), (16, "yes", "relative")]
+    rows = scan_rows(models, seeds=1, steps=(10_000, 100_000), until="the last step")
+    return rows.assign(accuracy=rows["accuracy"].mask(rows["split"] == "mcd3", 0.9))
+
+
+@pytest.fixture(scope="module")
+def five():
+    steps = (5_000, 10_000, 15_000, 20_000)
+    return scan_rows(MODELS, seeds=5, steps=steps, until="fitted")
+
+
+def manifest(kind, *, shape=None, settings=None, **more):
+    recipe = {"steps": 100_000, "batch": 64, "precision": "bfloat16", "stop_share": 0.99}
+    config = {"shape": shape, "recipe": recipe} if shape else {"settings": {"recipe": recipe}}
+    about = {"status": "finished", "device": "X", "versions": {"torch": "2"}, "seconds": 50.2}
+    return {"kind": kind, "config": config | {"seeds": [0, 1, 2, 3, 4]}} | about | more
+
+
+def lines_of(block):
+    """The lines of a block's first table by their first cells."""
+    titles, _, *lines = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in block.partition("\n\n")[0].splitlines()
+    ]
+    return [dict(zip(titles, line, strict=True)) for line in lines]
+
+
+def test_table_6_has_intervals_beside_single_seeds_and_names_what_is_missing(
+    tmp_path, single, five
+):
+    five.to_json(tmp_path / "alta-table-6-seeds.jsonl", orient="records", lines=True)
+    shape = {"layers": 2, "shared": True, "positions": "relative"}
+    runs = {
+        "a": manifest("scan", shape=shape, reached=20_000),
+        "b": manifest("parity", shape=shape),
+    }
+    singles = {"alta-table-6": single}
+    (block,) = seeds_blocks(tmp_path, runs, singles=singles, pictures=tmp_path).values()
+    lines = {(line["split"], line["shared"], line["positions"]): line for line in lines_of(block)}
+    assert len(lines) == 8  # two kinds of four splits
+    both = lines["mcd2", "yes", "relative"]
+    assert [both[f"2, {title}"] for title in ("paper", "one seed", "five seeds")] == [
+        "9%",
+        "9.0%",
+        "9.0% ± 2.0%",
+    ]
+    assert both["6, told END"] == "50.0%"
+    assert both["6, steps"] == "20,000"
+    alone = lines["mcd3", "no", "absolute"]
+    assert (alone["2, one seed"], alone["6, one seed"]) == ("90.0%", "90.0%")
+    assert (alone["6, five seeds"], alone["6, steps"]) == ("-", "-")
+    said = "share in 9 of 12 cells, and one that rounds to the paper's in 12 of 12."
+    assert said in block
+    assert "| 2 | yes | relative | 5 | 20,000 | 100,000 | 64 | bfloat16 | X |" in block
+    missing = [line for line in block.splitlines() if line.startswith("- ")]
+    assert missing == [
+        "- 2 layers, shared weights, absolute positions",
+        "- 6 layers, shared weights, absolute positions",
+        "- 2 layers, own weights, relative positions",
+        "- 6 layers, own weights, relative positions",
+        "- 6 layers, own weights, absolute positions",
+    ]
+    assert (tmp_path / "alta-table-6-seeds.png").exists()
+    assert len(pd.read_parquet(tmp_path / "alta-table-6-seeds.parquet")) == len(five)
+
+
+def test_training_that_ended_without_being_fitted_is_marked(five):
+    cut = five[(five["layers"] == 2) | (five["step"] < 20_000)]
+    assert ended(cut) == {
+        (2, "no", "absolute"): "20,000",
+        (2, "yes", "relative"): "20,000",
+        (6, "yes", "relative"): "15,000, not fitted",
+    }
+
+
+def test_what_is_not_there_is_named_by_its_command(tmp_path, single):
+    singles = dict.fromkeys(("alta-table-2", "alta-table-3", "alta-table-6"), single)
+    blocks = seeds_blocks(tmp_path, {}, singles=singles, pictures=tmp_path)
+    assert list(blocks) == [f"{name}-seeds" for name in singles]
+    for name in singles:
+        command = f'`espalier reproduce {name} --scale paper --only "until fitted"`'
+        assert blocks[f"{name}-seeds"] == f"Not trained yet: {command}."
+
+
+def answers(seeds, **labels):
+    """Right are 8 strings of 16, and with every further seed one more."""
+    cells = [(7, 3), (21, 3), (40, 30)]
+    return pd.DataFrame(
+        labels
+        | {"seed": seed, "trained_to": 20, "length": length, "ones": ones}
+        | {"strings": 16, "right": 8 + seed, "odd": 0}
+        for seed in range(seeds)
+        for length, ones in cells
+    )
+
+
+def test_tables_2_and_3_have_a_line_for_what_was_trained(tmp_path):
+    rule = {"until": "fitted", "step": 25_000}
+    shape = {"layers": 8, "sharing": "yes", "positions": "relative"}
+    program = {"program": "sum-modulo", "version": "traces"}
+    answers(5, **shape, **rule).to_parquet(tmp_path / "alta-table-3-seeds.parquet")
+    answers(5, **program, **rule).to_parquet(tmp_path / "alta-table-2-seeds.parquet")
+    singles = {"alta-table-2": answers(1, **program), "alta-table-3": answers(1, **shape)}
+    runs = {
+        "traces-sum-modulo-1": manifest("traces", reached=25_000),
+        "parity-1": manifest(
+            "parity", shape={"layers": 8, "shared": True, "positions": "relative"}
+        ),
+    }
+    blocks = seeds_blocks(tmp_path, runs, singles=singles, pictures=tmp_path)
+    (two,), (three,) = map(lines_of, blocks.values())
+    for line, paper in ((two, "78%"), (three, TABLE_3[8, "yes", "relative"][1])):
+        cells = [line[f"length > 20, {title}"] for title in ("paper", "one seed", "five seeds")]
+        assert cells == [paper, "50.0%", "62.5% ± 12.3%"]
+        assert line["steps"] == "25,000"
+    assert "| Sum + Modulo | 5 | 25,000 | 100,000 |" in blocks["alta-table-2-seeds"]
+    assert blocks["alta-table-2-seeds"].endswith(":\n\n- Sequential (Absolute)")
+    assert blocks["alta-table-3-seeds"].count("\n- ") == 7
+
+
+def test_runs_that_end_once_fitted_are_told_from_others():
+    runs = [manifest("scan", shape={"layers": 2}), manifest("traces")]
+    assert all(map(until_fitted, runs))
+    others = json.loads(json.dumps(runs).replace("0.99", "null"))
+    assert not any(map(until_fitted, others))
