@@ -14,7 +14,7 @@ import pandas as pd
 from benchmarks.attention import SIZES
 
 from docs.pages.filling import DOCS, fill, join_rows, markdown, read_manifests, read_rows
-from docs.pages.length import length_blocks
+from docs.pages.length import at_small_scale, length_at_paper_scale, length_blocks
 from docs.pages.parity import KINDS, TABLE_2, beyond, draw_parity, fitting, table_3, trained
 from docs.pages.scan import (
     MODEL,
@@ -75,8 +75,12 @@ def learning(docs: Path = DOCS) -> list[str]:
         split = read_rows(data, "alta-length-split")
         drawn = experiments.find("alta-length-split").draw(split)
         write_figure(pictures / "alta-length-split.png", drawn)
-        tables = length_blocks(split, of_kind(manifests, "scan-variant"))
+        variants = of_kind(manifests, "scan-variant")
+        small = {name: one for name, one in variants.items() if at_small_scale(one)}
+        others = {name: one for name, one in variants.items() if name not in small}
+        tables = length_blocks(split, small)
         blocks |= {name: markdown(table) for name, table in tables.items()}
+        blocks["length-paper"] = length_at_paper_scale(data, others, pictures)
     fitted = {name: one for name, one in told.items() if until_fitted(one)}
     blocks |= seeds_blocks(data, fitted, singles=singles, pictures=pictures)
     page = docs / "results/learning.md"

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 
+from docs.pages.filling import join_rows, markdown
+from docs.pages.scan import reached
 from espalier import experiments
 from espalier.experiments.intervals import summarise
 from espalier.experiments.length_models import STEPS
 from espalier.experiments.length_split import BEAMS, BEST, TRAINING, shares
+from espalier.files import write_figure
+from espalier.training import check_seeds
 
 PAPER = (0.06, 0.11)  # Table 6, split by length, 2 and 6 layers
 VARIANTS = sorted(STEPS, key=lambda name: name != "reference")
+COMMAND = "`espalier reproduce alta-length-split --scale paper`"
+AT_PAPER_SCALE = {  # what is said before each table
+    "length-runs": "",
+    "length-ways": "{greedy:,} test commands, {beams:,} by beams, after each one's last step:",
+    "length-steps": "Greedy decoding on the way:",
+    "length-within": "By whether an answer has no more symbols than training's longest:",
+    "length-actions": "By number of actions:",
+}
 
 
 def length_blocks(rows: pd.DataFrame, manifests: dict[str, dict]) -> dict[str, pd.DataFrame]:
@@ -24,6 +38,36 @@ def length_blocks(rows: pd.DataFrame, manifests: dict[str, dict]) -> dict[str, p
     }
 
 
+def at_small_scale(manifest: dict) -> bool:
+    """Whether a variant's split is made from the grammar, not SCAN's file."""
+    return manifest["config"]["splits"][0].partition("+")[0] != "length"
+
+
+def length_at_paper_scale(data: Path, manifests: dict[str, dict], pictures: Path) -> str:
+    """The same tables and figure of the paper's scale; what is missing is named."""
+    if not any(data.glob("alta-length-split-paper.*")):
+        return f"Not trained yet: {COMMAND}."
+    rows = join_rows(data, "alta-length-split-paper", ["variant"])
+    parts = []
+    for name, table in length_blocks(rows, manifests).items():
+        said = AT_PAPER_SCALE[name].format(greedy=asked(rows, "greedy"), beams=asked(rows, BEAMS))
+        parts += [said, markdown(table)] if len(table) else []
+    figure = experiments.find("alta-length-split").draw(rows)
+    write_figure(pictures / "alta-length-split-paper.png", figure)
+    said = "accuracy over training in four ways of counting at the paper's scale, a line a variant"
+    parts.append(f"![{said}](../images/learning/alta-length-split-paper.png)")
+    missing = [name for name in VARIANTS if name not in set(rows["variant"])]
+    if missing:
+        parts.append(f"Not trained yet ({COMMAND}): {', '.join(missing)}.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def asked(rows: pd.DataFrame, way: str) -> int:
+    """How many test commands were counted in a way."""
+    own = rows[rows["way"] == way].groupby(["variant", "seed", "step"])["commands"].sum()
+    return int(own.max()) if len(own) else 0
+
+
 def length_runs(manifests: dict[str, dict]) -> pd.DataFrame:
     """What was trained, where, and for how long."""
     found = {}
@@ -32,8 +76,8 @@ def length_runs(manifests: dict[str, dict]) -> pd.DataFrame:
         found[config["name"]] = {
             "variant": config["name"],
             "split": config["splits"][0],
-            "seeds": len(config["seeds"]),
-            "steps": f"{recipe['steps']:,}",
+            "seeds": len(check_seeds(config["seeds"])),
+            "steps": f"{reached(one):,}",
             "batch": recipe["batch"],
             "optimiser": recipe["optimiser"],
             "products": recipe["precision"],

@@ -2,7 +2,14 @@
 
 import pandas as pd
 import pytest
-from docs.pages.length import VARIANTS, length_blocks, length_ways
+from docs.pages.length import (
+    VARIANTS,
+    at_small_scale,
+    length_at_paper_scale,
+    length_blocks,
+    length_runs,
+    length_ways,
+)
 
 from espalier.experiments.length_split import BEAMS, TRAINING
 
@@ -51,3 +58,30 @@ def test_what_was_not_counted_has_a_dash(rows):
     table = length_ways(few).set_index("counted")
     assert table.loc[BEAMS].tolist() == ["50.0% ± 0.0%", "-"]
     assert VARIANTS[0] == "reference"
+
+
+def manifest(split, **more):
+    recipe = {"steps": 40, "batch": 64, "optimiser": "adafactor", "precision": "bfloat16"}
+    config = {"name": "reference", "splits": [split], "seeds": [0, 1], "recipe": recipe}
+    about = {"device": "X", "versions": {"torch": "2"}, "seconds": 5.0, "config": config}
+    return about | more
+
+
+def test_the_papers_scale_has_the_same_tables_and_names_what_is_missing(rows, tmp_path):
+    said = length_at_paper_scale(tmp_path, {}, tmp_path)
+    assert said == "Not trained yet: `espalier reproduce alta-length-split --scale paper`."
+    rows.to_json(tmp_path / "alta-length-split-paper.jsonl", orient="records", lines=True)
+    block = length_at_paper_scale(tmp_path, {"a": manifest("length", reached=20)}, tmp_path)
+    assert "| reference | length | 2 | 20 | 64 | adafactor | bfloat16 | X | 2 | 5 |" in block
+    assert "| greedy | **9.0% ± 12.7%** | **9.0% ± 12.7%** |" in block
+    assert "100 test commands, 2 by beams, after each one's last step:" in block
+    missing = [name for name in VARIANTS if name not in set(rows["variant"])]
+    assert block.endswith(f"--scale paper`): {', '.join(missing)}.")
+    assert (tmp_path / "alta-length-split-paper.png").exists()
+
+
+def test_scales_are_told_apart_by_their_splits():
+    scales = {"length": False, "length+turns": False, "upto:22,48": True, "upto:22,48+turns": True}
+    assert {split: at_small_scale(manifest(split)) for split in scales} == scales
+    (line,) = length_runs({"a": manifest("upto:22,48")}).to_dict("records")
+    assert (line["steps"], line["seeds"]) == ("40", 2)
