@@ -139,8 +139,8 @@ def taught(manifests: dict[str, dict]) -> pd.DataFrame:
             "products": recipe["precision"],
             "device": one["device"],
             "torch": one["versions"]["torch"],
-            "seconds": round(one["seconds"]),
-            "steps/s": round(reached(one) / one["seconds"]),
+            "seconds": round(one["seconds"]) or "-",  # of a run that was killed: not known
+            "steps/s": round(reached(one) / one["seconds"]) if one["seconds"] else "-",
         }
     order = ["layers", "shared", "positions"]
     return pd.DataFrame(found.values()).sort_values(order, ascending=[True, False, False])

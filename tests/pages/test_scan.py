@@ -162,3 +162,5 @@ def test_of_two_runs_the_one_that_went_further_is_told():
     runs = {"new": manifest(100_000, 32.0, reached=64_000), "old": manifest(20_000, 20.0)}
     (line,) = taught(runs).to_dict("records")
     assert (line["steps"], line["seconds"], line["steps/s"]) == ("64,000", 32, 2_000)
+    (line,) = taught({"killed": manifest(100_000, 0.0, reached=60_000)}).to_dict("records")
+    assert (line["steps"], line["seconds"], line["steps/s"]) == ("60,000", "-", "-")
