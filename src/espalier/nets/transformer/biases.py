@@ -10,24 +10,33 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 BUCKETS, FARTHEST = 32, 128  # of relative positions, as in T5
+NEVER = -1e9  # as good as minus infinity
 
 
 def encoder_bias(
     valid: Bool[Tensor, "E B N"], table: Float[Tensor, "E K H"] | None
 ) -> Float[Tensor, "E B h n N"]:
     """Every position sees all that there is."""
-    never = _never(valid[:, :, None, None])
-    return never if table is None else never + _relative(table, valid.shape[2], both_ways=True)
+    never = never_unless(valid[:, :, None, None])
+    return never if table is None else never + relative_bias(table, valid.shape[2], both_ways=True)
 
 
 def decoder_bias(
     table: Float[Tensor, "E K H"], size: int, parts: Int[Tensor, "B N"] | None
 ) -> Float[Tensor, "E b H N N"]:
     """Every position sees those before it, and itself, of its own part."""
-    within = torch.ones(1, 1, size, size, dtype=torch.bool, device=table.device).tril()
+    within = seen_within(size, parts, table.device).unsqueeze(2)
+    return within + relative_bias(table, size, both_ways=False)
+
+
+def seen_within(
+    size: int, parts: Int[Tensor, "B N"] | None, device: torch.device
+) -> Float[Tensor, "1 b N N"]:
+    """Who does not see whom in a decoder."""
+    within = torch.ones(1, size, size, dtype=torch.bool, device=device).tril()
     if parts is not None:
-        within = within & (parts[:, None, :, None] == parts[:, None, None, :])
-    return _never(within[None]) + _relative(table, size, both_ways=False)
+        within = within & (parts.unsqueeze(2) == parts.unsqueeze(1))
+    return never_unless(within.unsqueeze(0))
 
 
 def mask_across(
@@ -38,17 +47,18 @@ def mask_across(
     if parts is not None:
         keys = torch.arange(valid.shape[2], device=valid.device)
         seen = seen & (parts[:, None, :, None] == keys // (len(keys) // inputs))
-    return _never(seen)
+    return never_unless(seen)
 
 
-def _never(allowed: Bool[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+def never_unless(allowed: Bool[Tensor, "*any"]) -> Float[Tensor, "*any"]:
     """0 where attention is allowed, and as good as minus infinity elsewhere."""
-    return torch.zeros(allowed.shape, device=allowed.device).masked_fill(~allowed, -1e9)
+    return torch.zeros(allowed.shape, device=allowed.device).masked_fill(~allowed, NEVER)
 
 
-def _relative(
-    table: Float[Tensor, "E K H"], size: int, *, both_ways: bool
+def relative_bias(
+    table: Float[Tensor, "E K H"], size: int, both_ways: bool
 ) -> Float[Tensor, "E 1 H N N"]:
+    """What is learned for every distance."""
     places = torch.arange(size, device=table.device)
     buckets = bucket(places[None, :] - places[:, None], both_ways=both_ways)
     chosen = one_hot(buckets, BUCKETS, table.dtype) @ table[:, None]

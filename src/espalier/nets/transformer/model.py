@@ -25,8 +25,18 @@ from espalier.nets.transformer.biases import (
     encoder_bias,
     mask_across,
     one_hot,
+    relative_bias,
+    seen_within,
 )
 from espalier.nets.transformer.dropout import Dropout
+from espalier.nets.transformer.layer_stack import (
+    CELLS,
+    apart,
+    is_narrow,
+    run_layers,
+    side_by_side,
+    sub_layers,
+)
 from espalier.nets.transformer.sublayers import (
     Stream,
     attend_across,
@@ -41,6 +51,8 @@ Weights = dict[str, Tensor]
 Positions = Literal["relative", "absolute"]
 # Sees the residual stream after a sub-layer: its layer, "attention" or "mlp", the stream.
 Watch = Callable[[int, str, Tensor], None]
+# How narrow Transformers are trained on CUDA: a kernel for a sub-layer, or operation by operation.
+LAYERS: Literal["kernels", "one by one"] = "kernels"
 
 
 @dataclass(frozen=True)
@@ -159,6 +171,9 @@ def encode(
         _refuse_longer(tokens, shape.longest)
         z = z + weights["position"][:, None, : tokens.shape[2]].float()
     z = z if dropout is None else dropout(z)
+    if watch is None and dropout is None and layers is None and _as_kernels(weights, shape, z):
+        z = _encoder_layers(weights, shape, z, valid)
+        return Encoded(through(norm, z, weights["encoder.final_scale"]), valid)
     bias = through(encoder_bias, valid, weights.get("encoder.relative"))
     own = _by_layer(weights, "encoder")
     for layer in range(shape.layers if layers is None else layers):
@@ -189,6 +204,10 @@ def decode(
     after = through if dropout is None else dropout.after
     z = through(_embed, weights["embedding"], tokens)
     relative = weights.get("decoder.relative")
+    narrow = dropout is None and relative is not None and _as_kernels(weights, shape, z)
+    if narrow and encoded.valid.shape[2] <= CELLS:
+        z = _decoder_layers(weights, shape, z, encoded, parts)
+        return read_out(weights, through(norm, z, weights["decoder.final_scale"]))
     if relative is None:
         z = z + _decoder_positions(weights["decoder.position"], tokens, parts)
         relative = z.new_zeros(len(z), BUCKETS, 1)
@@ -202,6 +221,54 @@ def decode(
         z = after(attend_across, z, encoded.stream, *mine["cross"], across, shape.heads)
         z = after(feed_forward, z, *mine["mlp"])
     return read_out(weights, through(norm, z, weights["decoder.final_scale"]))
+
+
+def _as_kernels(weights: Weights, shape: TransformerShape, stream: Stream) -> bool:
+    """Whether all layers are run at once; reading, which has many sizes, goes one by one."""
+    return LAYERS == "kernels" and torch.is_grad_enabled() and is_narrow(shape, stream, weights)
+
+
+def _encoder_layers(
+    weights: Weights, shape: TransformerShape, z: Stream, valid: Bool[Tensor, "E B N"]
+) -> Stream:
+    """The stream after all layers, several inputs to a row."""
+    rows, mask = through(side_by_side, z, valid)
+    table = weights.get("encoder.relative")
+    found = run_layers(
+        rows,
+        sub_layers(weights, "encoder", shape.heads),
+        layers=shape.layers,
+        head_width=shape.head_width,
+        mask=mask,
+        relative=None if table is None else _biases(table, rows.shape[2], both_ways=True),
+    )
+    return apart(found, z)
+
+
+def _decoder_layers(
+    weights: Weights,
+    shape: TransformerShape,
+    z: Stream,
+    encoded: Encoded,
+    parts: Int[Tensor, "B M"] | None,
+) -> Stream:
+    """The stream after all layers."""
+    size = z.shape[2]
+    across = through(mask_across, encoded.valid, parts, encoded.parts)[:, :, 0]
+    return run_layers(
+        z,
+        sub_layers(weights, "decoder", shape.heads),
+        layers=shape.layers,
+        head_width=shape.head_width,
+        mask=seen_within(size, parts, z.device),
+        relative=_biases(weights["decoder.relative"], size, both_ways=False),
+        asked=encoded.stream,
+        across=across.expand(-1, -1, size, -1),
+    )
+
+
+def _biases(table: Float[Tensor, "E K H"], size: int, *, both_ways: bool) -> Tensor:
+    return through(relative_bias, table, size, both_ways)[:, 0]
 
 
 def read_out(weights: Weights, stream: Float[Tensor, "E B N D"]) -> Float[Tensor, "E B N O"]:

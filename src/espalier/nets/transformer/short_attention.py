@@ -31,7 +31,7 @@ def is_short(asking: Tensor, asked: Tensor | None, heads: int) -> bool:
     return (
         asking.is_cuda
         and seen.device == asking.device
-        and _has_kernels()
+        and has_kernels((8, 0))
         and asking.dtype in TYPES
         and seen.dtype == asking.dtype
         and asks <= LONGEST
@@ -42,12 +42,13 @@ def is_short(asking: Tensor, asked: Tensor | None, heads: int) -> bool:
     )
 
 
-def _has_kernels() -> bool:
-    return has_triton() and torch.cuda.get_device_capability() >= (8, 0)
+def has_kernels(capability: tuple[int, int]) -> bool:
+    """Whether Triton is here, and a device that can do at least so much."""
+    return has_triton() and torch.cuda.get_device_capability() >= capability
 
 
 # As torch.compiler.assume_constant_result does, which imports the whole compiler for it.
-vars(_has_kernels)["_dynamo_marked_constant"] = True
+vars(has_kernels)["_dynamo_marked_constant"] = True
 
 
 def short_attention(

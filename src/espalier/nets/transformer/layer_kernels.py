@@ -1,0 +1,232 @@
+"""Sub-layers of narrow Transformers as four Triton kernels: two forward and two back.
+
+A program has a row of CELLS positions, whose stream of WIDTH dimensions never leaves the chip, and
+a group of the sub-layer's parts: heads, or as many of an MLP's dimensions as the stream has. What
+a group adds to the stream is left to the next kernel to put together. Heads are given as circuits
+(Elhage et al. 2021): `qk` says how strongly one position attends to another, `ov` what it then adds
+to it, both WIDTH x WIDTH, so that keys and values are the stream itself.
+
+The way back computes attention anew. Gradients of matrices are products over all positions; they
+are left to the caller, with their factors.
+
+Weights have members, own layers and parts in their first axis, one after the other; `place` is that
+of the member's layer. `whole` is the size of one stream, `of_member` and `of_row` are how far masks
+lie apart, 0 where one is for all.
+"""
+
+import triton
+import triton.language as tl
+
+EPSILON = tl.constexpr(1e-6)  # as in `norm`
+
+
+@triton.jit
+def _cells(CELLS: tl.constexpr, WIDTH: tl.constexpr):
+    """Where a row's numbers lie from its first."""
+    return tl.arange(0, CELLS)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
+
+
+@triton.jit
+def _gathered(stream, added, at, whole, ADDED: tl.constexpr):
+    """What was there, and what the groups of the sub-layer before added to it."""
+    found = tl.load(stream + at)
+    for group in tl.static_range(ADDED):
+        found += tl.load(added + group * whole + at).to(tl.float32)
+    return found
+
+
+@triton.jit
+def _normed(z, WIDTH: tl.constexpr):
+    """The stream at a root mean square of 1, and what it was divided by."""
+    inverse = tl.rsqrt(tl.sum(z * z, 1) / WIDTH + EPSILON)[:, None]
+    return z * inverse, inverse
+
+
+@triton.jit
+def _through_norm(gradient, normed, inverse, scale, WIDTH: tl.constexpr):
+    """The gradient of the stream, from that of what the sub-layer read."""
+    slope = gradient * scale
+    return inverse * (slope - normed * (tl.sum(slope * normed, 1) / WIDTH)[:, None])
+
+
+@triton.jit
+def _attention(query, keys, masked, relative, at, logit_scale, RELATIVE: tl.constexpr):
+    """Attention weights of a head."""
+    logits = tl.dot(query, keys.T) * logit_scale + masked
+    if RELATIVE:
+        logits += tl.load(relative + at).to(tl.float32)
+    weights = tl.exp(logits - tl.max(logits, 1)[:, None])
+    return weights / tl.sum(weights, 1)[:, None]
+
+
+@triton.jit
+def _bend(x):
+    """The tanh formula's GeLU, and its derivative."""
+    inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)
+    tanh = 1 - 2 / (tl.exp(2 * inner) + 1)
+    slope = 0.5 * x * (1 - tanh * tanh) * 0.7978845608028654 * (1 + 0.134145 * x * x)
+    return 0.5 * x * (1 + tanh), 0.5 * (1 + tanh) + slope
+
+
+@triton.jit
+def attend(
+    parts_out, stream_out, stream, added, asked, scale, qk, ov, mask, relative,
+    rows, layer, own_layers, whole, of_member, of_row, logit_scale,
+    ADDED: tl.constexpr, ACROSS: tl.constexpr, RELATIVE: tl.constexpr,
+    HEADS: tl.constexpr, EACH: tl.constexpr, CELLS: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """What a group of EACH heads adds to a row."""
+    row, group, number = tl.program_id(0), tl.program_id(1), scale.dtype.element_ty
+    member = row // rows
+    place = member * own_layers + layer
+    at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
+    z = _gathered(stream, added, at, whole, ADDED)
+    if group == 0:
+        tl.store(stream_out + at, z)
+    normed, _ = _normed(z, WIDTH)
+    x = (normed * tl.load(scale + place * WIDTH + tl.arange(0, WIDTH)).to(tl.float32)[None, :]).to(
+        number
+    )
+    keys = tl.load(asked + at) if ACROSS else x
+    square = _cells(CELLS, CELLS)
+    masked = tl.load(mask + member * of_member + (row % rows) * of_row + square).to(tl.float32)
+    first = group * EACH
+    found = tl.zeros([CELLS, WIDTH], tl.float32)
+    for head in tl.range(first, first + EACH):
+        matrix = (place * HEADS + head) * WIDTH
+        query = tl.dot(x, qk.load([matrix, 0])).to(number)
+        bias = relative + (member * HEADS + head) * CELLS * CELLS
+        weights = _attention(query, keys, masked, bias, square, logit_scale, RELATIVE)
+        carried = tl.dot(weights.to(number), keys).to(number)
+        found = tl.dot(carried, ov.load([matrix, 0]), found)
+    tl.store(parts_out + group * whole + at, found.to(number))
+
+
+@triton.jit
+def feed_forward(
+    parts_out, stream_out, stream, added, scale, inner, outer,
+    rows, layer, own_layers, whole,
+    ADDED: tl.constexpr, BLOCKS: tl.constexpr, EACH: tl.constexpr,
+    CELLS: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """What a group of EACH blocks of an MLP's dimensions adds to a row."""
+    row, group, number = tl.program_id(0), tl.program_id(1), scale.dtype.element_ty
+    place = (row // rows) * own_layers + layer
+    at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
+    z = _gathered(stream, added, at, whole, ADDED)
+    if group == 0:
+        tl.store(stream_out + at, z)
+    normed, _ = _normed(z, WIDTH)
+    x = (normed * tl.load(scale + place * WIDTH + tl.arange(0, WIDTH)).to(tl.float32)[None, :]).to(
+        number
+    )
+    first = group * EACH
+    found = tl.zeros([CELLS, WIDTH], tl.float32)
+    for block in tl.range(first, first + EACH):
+        hidden, _ = _bend(tl.dot(x, inner.load([place * WIDTH, block * WIDTH])))
+        matrix = (place * BLOCKS + block) * WIDTH
+        found = tl.dot(hidden.to(number), outer.load([matrix, 0]), found)
+    tl.store(parts_out + group * whole + at, found.to(number))
+
+
+@triton.jit
+def attend_back(
+    parts_out, gradient_out, read_out, given_out, scale_out, asked_out,
+    carried_out, query_out, relative_out,
+    gradient, added, stream, asked, scale, qk, ov, mask, relative,
+    rows, layer, own_layers, whole, of_member, of_row, logit_scale,
+    ADDED: tl.constexpr, ACROSS: tl.constexpr, RELATIVE: tl.constexpr,
+    HEADS: tl.constexpr, EACH: tl.constexpr, CELLS: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """What a group of EACH heads adds to a row's gradient, and factors of the matrices'."""
+    row, group, number = tl.program_id(0), tl.program_id(1), scale.dtype.element_ty
+    member = row // rows
+    place = member * own_layers + layer
+    k = tl.arange(0, WIDTH)
+    at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
+    z = tl.load(stream + at)
+    normed, _ = _normed(z, WIDTH)
+    x = (normed * tl.load(scale + place * WIDTH + k).to(tl.float32)[None, :]).to(number)
+    onward = _gathered(gradient, added, at, whole, ADDED)
+    given = onward.to(number)
+    if group == 0:
+        tl.store(gradient_out + at, onward)
+        tl.store(given_out + at, given)
+        tl.store(read_out + at, x)
+    keys = tl.load(asked + at) if ACROSS else x
+    square = _cells(CELLS, CELLS)
+    masked = tl.load(mask + member * of_member + (row % rows) * of_row + square).to(tl.float32)
+    first = group * EACH
+    to_read = tl.zeros([CELLS, WIDTH], tl.float32)
+    to_keys = tl.zeros([CELLS, WIDTH], tl.float32)
+    wide = (row * CELLS + tl.arange(0, CELLS)[:, None]) * (HEADS * WIDTH) + k[None, :]
+    for head in tl.range(first, first + EACH):
+        matrix = (place * HEADS + head) * WIDTH
+        attending, moving = qk.load([matrix, 0]), ov.load([matrix, 0])
+        query = tl.dot(x, attending).to(number)
+        bias = relative + (member * HEADS + head) * CELLS * CELLS
+        weights = _attention(query, keys, masked, bias, square, logit_scale, RELATIVE)
+        rounded = weights.to(number)
+        tl.store(carried_out + wide + head * WIDTH, tl.dot(rounded, keys).to(number))
+        to_carried = tl.dot(given, moving.T).to(number)
+        slope = tl.dot(to_carried, keys.T)
+        slope = weights * (slope - tl.sum(weights * slope, 1)[:, None])
+        if RELATIVE:
+            tl.store(relative_out + (row * HEADS + head) * CELLS * CELLS + square, slope.to(number))
+        logits = (slope * logit_scale).to(number)
+        to_query = tl.dot(logits, keys).to(number)
+        tl.store(query_out + wide + head * WIDTH, to_query)
+        if ACROSS:
+            to_keys = tl.dot(rounded.T, to_carried, to_keys)
+            to_keys = tl.dot(logits.T, query, to_keys)
+        else:
+            to_read = tl.dot(rounded.T, to_carried, to_read)
+            to_read = tl.dot(logits.T, query, to_read)
+        to_read = tl.dot(to_query, attending.T, to_read)
+    if ACROSS:
+        tl.store(asked_out + group * whole + at, to_keys.to(number))
+    # Taken again, not kept through the loop, whose registers are few.
+    normed, inverse = _normed(tl.load(stream + at), WIDTH)
+    scales = tl.load(scale + place * WIDTH + k).to(tl.float32)[None, :]
+    tl.store(scale_out + (group * tl.num_programs(0) + row) * WIDTH + k, tl.sum(to_read * normed, 0))
+    found = _through_norm(to_read, normed, inverse, scales, WIDTH)
+    tl.store(parts_out + group * whole + at, found.to(number))
+
+
+@triton.jit
+def feed_forward_back(
+    parts_out, gradient_out, read_out, given_out, scale_out, hidden_out, inner_out,
+    gradient, added, stream, scale, inner, outer,
+    rows, layer, own_layers, whole,
+    ADDED: tl.constexpr, BLOCKS: tl.constexpr, EACH: tl.constexpr,
+    CELLS: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """What a group of EACH blocks adds to a row's gradient, and factors of the matrices'."""
+    row, group, number = tl.program_id(0), tl.program_id(1), scale.dtype.element_ty
+    place = (row // rows) * own_layers + layer
+    k = tl.arange(0, WIDTH)
+    at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
+    z = tl.load(stream + at)
+    normed, inverse = _normed(z, WIDTH)
+    scales = tl.load(scale + place * WIDTH + k).to(tl.float32)[None, :]
+    x = (normed * scales).to(number)
+    onward = _gathered(gradient, added, at, whole, ADDED)
+    given = onward.to(number)
+    if group == 0:
+        tl.store(gradient_out + at, onward)
+        tl.store(given_out + at, given)
+        tl.store(read_out + at, x)
+    first = group * EACH
+    to_read = tl.zeros([CELLS, WIDTH], tl.float32)
+    wide = (row * CELLS + tl.arange(0, CELLS)[:, None]) * (BLOCKS * WIDTH) + k[None, :]
+    for block in tl.range(first, first + EACH):
+        below = inner.load([place * WIDTH, block * WIDTH])
+        hidden, slope = _bend(tl.dot(x, below))
+        tl.store(hidden_out + wide + block * WIDTH, hidden.to(number))
+        above = outer.load([(place * BLOCKS + block) * WIDTH, 0])
+        to_inner = (tl.dot(given, above.T) * slope).to(number)
+        tl.store(inner_out + wide + block * WIDTH, to_inner)
+        to_read = tl.dot(to_inner, below.T, to_read)
+    tl.store(scale_out + (group * tl.num_programs(0) + row) * WIDTH + k, tl.sum(to_read * normed, 0))
+    found = _through_norm(to_read, normed, inverse, scales, WIDTH)
+    tl.store(parts_out + group * whole + at, found.to(number))

@@ -1,0 +1,321 @@
+"""All layers of a narrow encoder or decoder as few kernels, for training on CUDA.
+
+Where the stream is no wider than a head, a head's four matrices are two of the stream's width, its
+circuits; and a row of up to 64 positions, with its stream, fits into one program. A sub-layer is
+then one kernel forward and one back, in place of some twenty.
+
+E members, R rows, N positions asking, M asked, D residual, F hidden, H heads, K width of a head, O
+layers with weights of their own, L layers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from espalier.nets.transformer.biases import NEVER
+from espalier.nets.transformer.short_attention import has_kernels
+
+CELLS = 64  # positions of a row
+WIDTHS = (64, 128)  # of a stream
+PROGRAMS = 96  # at least, where a sub-layer can be cut into so many
+# How every kernel is compiled, as measured on an H200.
+FORWARD = {"num_warps": 8, "num_stages": 2}
+BACK = {"num_warps": 8, "num_stages": 1}
+MLP = {"num_warps": 8, "num_stages": 2}
+MLP_BACK = {"num_warps": 8, "num_stages": 1}
+
+Weights = Mapping[str, Tensor]
+SubLayer = tuple[Float[Tensor, "E O D"], Tensor, Tensor]  # a norm's scale and two matrices
+
+
+def is_narrow(shape: Any, stream: Tensor, weights: Weights) -> bool:
+    """Whether `run_layers` does this on this device."""
+    return (
+        shape.width in WIDTHS
+        and shape.head_width >= shape.width
+        and shape.hidden % shape.width == 0
+        and stream.shape[2] <= CELLS
+        and stream.is_cuda
+        and weights["embedding"].dtype == torch.bfloat16
+        and has_kernels((9, 0))
+    )
+
+
+def groups_of(rows: int, parts: int) -> int:
+    """Into how many groups a sub-layer's parts are cut: few, but enough programs for a device.
+
+    >>> groups_of(64, 8), groups_of(20, 8), groups_of(320, 8), groups_of(1, 4)
+    (2, 8, 1, 4)
+    """
+    whole = [count for count in range(1, parts + 1) if parts % count == 0]
+    return next((count for count in whole if rows * count >= PROGRAMS), parts)
+
+
+def circuits(weights: Weights, kind: str, heads: int) -> tuple[Tensor, Tensor]:
+    """Of every head what attends, query by key, and what is moved, value by output."""
+    parts = [weights[f"{kind}.{part}"].unflatten(-1, (heads, -1)) for part in ("query", "key")]
+    query, key = (part.transpose(2, 3) for part in parts)  # E O H D K
+    value = weights[f"{kind}.value"].unflatten(-1, (heads, -1)).transpose(2, 3)
+    output = weights[f"{kind}.output"].unflatten(2, (heads, -1))
+    return query @ key.mT, value @ output
+
+
+def sub_layers(weights: Weights, stack: str, heads: int) -> dict[str, SubLayer]:
+    """A stack's weights as `run_layers` takes them, in the order in which a layer has them."""
+    kinds = [kind for kind in ("self", "cross") if f"{stack}.{kind}.scale" in weights]
+    found = {
+        kind: (weights[f"{stack}.{kind}.scale"], *circuits(weights, f"{stack}.{kind}", heads))
+        for kind in kinds
+    }
+    mlp = [weights[f"{stack}.mlp.{part}"] for part in ("scale", "inner", "outer")]
+    return found | {"mlp": (mlp[0], mlp[1], mlp[2])}
+
+
+def side_by_side(
+    stream: Float[Tensor, "E B N D"], valid: Bool[Tensor, "E B N"]
+) -> tuple[Float[Tensor, "E R C D"], Float[Tensor, "E R C C"]]:
+    """As many sequences to a row as it holds, and who does not see whom: other sequences."""
+    beside = CELLS // stream.shape[2]
+    more = -stream.shape[1] % beside
+    rows = functional.pad(stream, (0, 0, 0, 0, 0, more)).unflatten(1, (-1, beside)).flatten(2, 3)
+    there = functional.pad(valid, (0, 0, 0, more)).unflatten(1, (-1, beside)).flatten(2, 3)
+    places = torch.arange(rows.shape[2], device=rows.device) // stream.shape[2]
+    seen = there.unsqueeze(2) & (places.unsqueeze(1) == places)
+    return rows, torch.zeros(seen.shape, device=seen.device).masked_fill(~seen, NEVER)
+
+
+def apart(rows: Float[Tensor, "E R C D"], like: Float[Tensor, "E B N D"]) -> Tensor:
+    """Sequences again, as they were before `side_by_side`."""
+    return rows.unflatten(2, (-1, like.shape[2])).flatten(1, 2)[:, : like.shape[1]]
+
+
+def run_layers(
+    stream: Float[Tensor, "E R N D"],
+    weights: Mapping[str, SubLayer],
+    *,
+    layers: int,
+    head_width: int,
+    mask: Float[Tensor, "e r N N"],
+    relative: Float[Tensor, "E H N N"] | None = None,
+    asked: Float[Tensor, "E R M D"] | None = None,
+    across: Float[Tensor, "e r N M"] | None = None,
+) -> Float[Tensor, "E R N D"]:
+    """The stream after all layers; `mask` and `across` are added to logits as they are."""
+    flat = [tensor.contiguous() for parts in weights.values() for tensor in parts]
+    size, sizes = stream.shape[2], (layers, 1 / math.sqrt(head_width), tuple(weights))
+    masks = {"self": _masked(mask)}
+    if across is not None:
+        masks["cross"] = _masked(across)
+    given = [None if one is None else _filled(one) for one in (stream, asked)]
+    if relative is not None:
+        free = (0, CELLS - relative.shape[3], 0, CELLS - relative.shape[2])
+        relative = functional.pad(relative, free).to(flat[0].dtype).contiguous()
+    found: Tensor = _Layers.apply(sizes, masks, *given, relative, *flat)
+    return found[:, :, :size]
+
+
+def _filled(rows: Float[Tensor, "E R N D"]) -> Float[Tensor, "E R C D"]:
+    return functional.pad(rows, (0, 0, 0, CELLS - rows.shape[2])).contiguous()
+
+
+def _masked(mask: Float[Tensor, "e r N M"]) -> Float[Tensor, "e r C C"]:
+    free = (0, CELLS - mask.shape[3], 0, CELLS - mask.shape[2])
+    return functional.pad(mask.to(torch.bfloat16), free, value=NEVER).contiguous()
+
+
+class _Layers(torch.autograd.Function):
+    """Kernel after kernel; every sub-layer's input is kept for the way back."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        sizes: tuple[int, float, tuple[str, ...]],
+        masks: dict[str, Tensor],
+        stream: Tensor,
+        asked: Tensor | None,
+        relative: Tensor | None,
+        *flat: Tensor,
+    ) -> Tensor:
+        stack = _Stack(sizes, masks, stream, asked, relative, flat)
+        found = stack.forward(stream)
+        ctx.sizes, ctx.masks = sizes, masks
+        ctx.save_for_backward(stream, asked, relative, *flat, *stack.streams.values())
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        stream, asked, relative, *rest = ctx.saved_tensors
+        kinds = ctx.sizes[2]
+        flat, streams = rest[: 3 * len(kinds)], rest[3 * len(kinds) :]
+        stack = _Stack(ctx.sizes, ctx.masks, stream, asked, relative, flat)
+        stack.streams = dict(zip(kinds, streams, strict=True))
+        return None, None, *stack.backward(gradient.contiguous())
+
+
+class _Stack:
+    """The kernels' launches for one stack of layers."""
+
+    def __init__(
+        self,
+        sizes: tuple[int, float, tuple[str, ...]],
+        masks: dict[str, Tensor],
+        stream: Tensor,
+        asked: Tensor | None,
+        relative: Tensor | None,
+        flat: list[Tensor] | tuple[Tensor, ...],
+    ) -> None:
+        self.layers, self.logit_scale, self.kinds = sizes
+        self.masks, self.asked, self.relative = masks, asked, relative
+        self.weights = {kind: flat[3 * n : 3 * n + 3] for n, kind in enumerate(self.kinds)}
+        self.shape, self.whole = stream.shape, stream.numel()
+        self.members, self.rows, _, self.width = stream.shape
+        self.own_layers, self.dtype = flat[0].shape[1], flat[0].dtype
+        self.parts = {
+            kind: parts[2].shape[2] // (1 if kind != "mlp" else self.width)
+            for kind, parts in self.weights.items()
+        }
+        every = self.members * self.rows
+        self.groups = {kind: groups_of(every, parts) for kind, parts in self.parts.items()}
+        self.streams = {kind: self._new(torch.float32, self.layers) for kind in self.kinds}
+        most = max(self.groups.values())
+        self.added = [self._new(self.dtype, most) for _ in range(2)]  # taken in turn
+
+    def _new(self, dtype: torch.dtype, *first: int, last: int | None = None) -> Tensor:
+        shape = (*first, *self.shape[:3], self.width if last is None else last)
+        return torch.empty(shape, dtype=dtype, device=self.weights["mlp"][0].device)
+
+    def _launch(self, kind: str) -> tuple[Any, ...]:
+        """A kind's programs, its matrices as kernels read them, and constants."""
+        from triton.tools.tensor_descriptor import TensorDescriptor
+
+        scale, *matrices = self.weights[kind]
+        blocks = [self.width, self.width]
+        read = [TensorDescriptor.from_tensor(m.flatten(0, -2), blocks) for m in matrices]
+        grid = (self.members * self.rows, self.groups[kind])
+        name = "BLOCKS" if kind == "mlp" else "HEADS"
+        constants = {
+            name: self.parts[kind],
+            "EACH": self.parts[kind] // self.groups[kind],
+            "CELLS": CELLS,
+            "WIDTH": self.width,
+        }
+        if kind == "mlp":
+            return grid, [scale, *read], [], constants
+        mask = self.masks[kind]
+        relative = self.relative if kind == "self" else None
+        apart = [0 if mask.shape[n] == 1 else mask.stride(n) for n in range(2)]
+        constants |= {"ACROSS": kind == "cross", "RELATIVE": relative is not None}
+        seen = [scale if self.asked is None or kind == "self" else self.asked]
+        read = [*seen, scale, *read, mask, mask if relative is None else relative]
+        return grid, read, [*apart, self.logit_scale], constants
+
+    def forward(self, stream: Tensor) -> Tensor:
+        """The stream after the last layer."""
+        from espalier.nets.transformer import layer_kernels as kernels
+
+        launches = {kind: self._launch(kind) for kind in self.kinds}
+        ready = 0  # groups that added something
+        out, added = self.added
+        for layer in range(self.layers):
+            for kind in self.kinds:
+                grid, read, rest, constants = launches[kind]
+                kernel = kernels.feed_forward if kind == "mlp" else kernels.attend
+                kept = self.streams[kind][layer]
+                kernel[grid](
+                    out, kept, stream, added, *read,
+                    self.rows, layer % self.own_layers, self.own_layers, self.whole, *rest,
+                    ADDED=ready, **constants, **(MLP if kind == "mlp" else FORWARD),
+                )  # fmt: skip
+                stream, ready, out, added = kept, self.groups[kind], added, out
+        return _sum(added[:ready]) + stream
+
+    def backward(self, gradient: Tensor) -> list[Tensor | None]:
+        """Gradients of the stream, what is asked, biases and weights."""
+        from espalier.nets.transformer import layer_kernels as kernels
+
+        launches = {kind: self._launch(kind) for kind in self.kinds}
+        found = {kind: self._factors(kind) for kind in self.kinds}
+        onward = [torch.empty_like(gradient) for _ in range(2)]
+        ready = 0
+        out, added = self.added
+        for layer in reversed(range(self.layers)):
+            for kind in reversed(self.kinds):
+                grid, read, rest, constants = launches[kind]
+                kernel = kernels.feed_forward_back if kind == "mlp" else kernels.attend_back
+                kernel[grid](
+                    out, onward[0], *(one[layer] for one in found[kind].values()),
+                    gradient, added, self.streams[kind][layer], *read,
+                    self.rows, layer % self.own_layers, self.own_layers, self.whole, *rest,
+                    ADDED=ready, **constants, **(MLP_BACK if kind == "mlp" else BACK),
+                )  # fmt: skip
+                gradient, ready, out, added = onward[0], self.groups[kind], added, out
+                onward.reverse()
+        to_asked = _sum(found["cross"]["asked"].flatten(0, 1)) if "cross" in found else None
+        to_relative = None
+        if self.relative is not None:
+            to_relative = found["self"]["relative"].sum((0, 2), dtype=torch.float32)
+        whole = [one for kind in self.kinds for one in self._gradients(kind, found[kind])]
+        return [
+            _sum(added[:ready]) + gradient,
+            None if to_asked is None else to_asked.to(self.dtype),
+            None if to_relative is None else to_relative.to(self.dtype),
+            *whole,
+        ]
+
+    def _factors(self, kind: str) -> dict[str, Tensor]:
+        """What a kernel of the way back leaves in every layer, in its order."""
+        groups, parts, layers = self.groups[kind], self.parts[kind], self.layers
+        found = {name: self._new(self.dtype, layers) for name in ("read", "given")}
+        rows = self.members * self.rows
+        found["scale"] = self._new(torch.float32)[:0].new_empty(layers, groups, rows, self.width)
+        wide = ("hidden", "inner") if kind == "mlp" else ("carried", "query")
+        if kind != "mlp":
+            of_asked = groups if kind == "cross" else 0
+            found["asked"] = self._new(self.dtype, layers, of_asked)
+        for name in wide:
+            found[name] = self._new(self.dtype, layers, last=parts * self.width)
+        if kind != "mlp":
+            learned = parts if kind == "self" and self.relative is not None else 0
+            size = (layers, self.members, self.rows, learned, CELLS, CELLS)
+            found["relative"] = found["read"].new_empty(size)
+        return found
+
+    def _gradients(self, kind: str, factors: dict[str, Tensor]) -> list[Tensor]:
+        """Of a kind's scale and its two matrices."""
+        one, other = (factors[n] for n in (("query", "carried"), ("inner", "hidden"))[kind == "mlp"])
+        read, given = factors["read"], factors["given"]
+        scale = factors["scale"].unflatten(2, (self.members, -1)).sum((1, 3))
+        first = _products(read, one)  # L E D J
+        if kind != "mlp":
+            first = first.unflatten(-1, (-1, self.width)).transpose(2, 3)
+        last = _products(other, given)  # L E J D
+        if kind != "mlp":
+            last = last.unflatten(2, (-1, self.width))
+        return [
+            self._of_own_layers(found).to(self.dtype) for found in (scale, first, last)
+        ]
+
+    def _of_own_layers(self, found: Tensor) -> Tensor:
+        """Sums over layers that share their weights, members first."""
+        if self.own_layers == self.layers:
+            return found.transpose(0, 1)
+        return found.unflatten(0, (-1, self.own_layers)).sum(0, dtype=torch.float32).transpose(0, 1)
+
+
+def _products(one: Tensor, other: Tensor) -> Tensor:
+    """Products over all positions of a member, layer by layer."""
+    flat = [found.flatten(2, 3).flatten(0, 1) for found in (one, other)]
+    return torch.bmm(flat[0].mT, flat[1]).unflatten(0, one.shape[:2])
+
+
+def _sum(parts: Tensor) -> Tensor:
+    return parts.sum(0, dtype=torch.float32)
