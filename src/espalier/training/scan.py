@@ -184,7 +184,7 @@ class TranslationTask:
         return cls(
             shape=run.shape,
             pairs=Pairs.of(everything).to(device),
-            packing=Packing.of(widths(ordered, run.recipe.batch)).to(device),
+            packing=_packed(widths(ordered, run.recipe.batch), device),
             firsts=torch.tensor([starts[n] for n in each], device=device),
             counts=torch.tensor([sizes[n] for n in each], device=device),
             fits=tuple(fits[n] for n in each),
@@ -231,6 +231,12 @@ class TranslationTask:
             shares |= counted(own, self.shape, test, {"accuracy": exactly, "told_end": end_told})
             found.append({name: float(some.double().mean()) for name, some in shares.items()})
         return found
+
+
+def _packed(widths: Sequence[int], device: torch.device) -> Packing:
+    """On CUDA in rows as kernels take them; elsewhere with little padding."""
+    on_cuda = device.type == "cuda"
+    return (Packing.in_blocks(widths, LONGEST) if on_cuda else Packing.of(widths)).to(device)
 
 
 def _laid_out(chosen: Int[Tensor, "E B"], pairs: Pairs, packing: Packing) -> tuple[Tensor, ...]:

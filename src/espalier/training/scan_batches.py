@@ -22,6 +22,7 @@ from torch import Tensor
 
 from espalier.data import ACTIONS, WORDS, Example, ScanSplit, generate_examples, scan_split
 from espalier.errors import DataError, nearest
+from espalier.nets.transformer import CELLS
 
 T = TypeVar("T")
 
@@ -156,18 +157,20 @@ class Packing:
     places: Int[Tensor, "R W"]
 
     @classmethod
-    def of(cls, widths: Sequence[int]) -> Packing:
+    def of(cls, widths: Sequence[int], *, size: int | None = None, beside: int = BESIDE) -> Packing:
         """Sequences of at most these lengths: the longest first, each into the emptiest row.
 
-        There are as few rows as that allows.
+        There are as few rows as that allows, of as many cells as the longest has, or of `size`,
+        and at most `beside` sequences in one.
 
         >>> Packing.of([3, 9, 5]).slots.tolist()
         [[1, 0], [2, 0]]
         >>> Packing.of([3, 9, 5]).parts.tolist()
         [[0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1, 1, 2]]
         """
-        size = max(widths)
-        tries = (_spread(widths, count, size) for count in range(_fewest(widths), len(widths) + 1))
+        size = max(widths) if size is None else size
+        counts = range(_fewest(widths, size, beside), len(widths) + 1)
+        tries = (_spread(widths, count, size, beside) for count in counts)
         rows = next(found for found in tries if found is not None)
         beside, cells = max(map(len, rows)), (len(rows), size)
         slots, parts = torch.zeros(len(rows), beside).long(), torch.full(cells, beside)
@@ -180,6 +183,19 @@ class Packing:
                 places[r, own] = torch.arange(widths[one])
                 start = own.stop
         return cls(slots, parts, sequences, places)
+
+    @classmethod
+    def in_blocks(cls, widths: Sequence[int], words: int) -> Packing:
+        """In rows that layers as kernels take as they are, where these sequences fit into them.
+
+        All inputs of a row, of so many words, have to fit into one too.
+
+        >>> Packing.in_blocks([3, 60, 5, 4], words=9).slots.tolist()
+        [[1, 3], [2, 0]]
+        """
+        if max(widths) > CELLS or words > CELLS:
+            return cls.of(widths)
+        return cls.of(widths, size=CELLS, beside=CELLS // words)
 
     def to(self, device: torch.device) -> Packing:
         """The same on a device."""
@@ -197,14 +213,13 @@ class Packing:
         return self.parts < self.beside
 
 
-def _fewest(widths: Sequence[int]) -> int:
+def _fewest(widths: Sequence[int], size: int, beside: int) -> int:
     """Fewer rows cannot be: by sequences, by cells, and by those that share a row with no like."""
-    size = max(widths)
     halves = sum(2 * width > size for width in widths)
-    return max(-(-len(widths) // BESIDE), -(-sum(widths) // size), halves)
+    return max(-(-len(widths) // beside), -(-sum(widths) // size), halves)
 
 
-def _spread(widths: Sequence[int], count: int, size: int) -> list[list[int]] | None:
+def _spread(widths: Sequence[int], count: int, size: int, beside: int) -> list[list[int]] | None:
     """So many rows with all sequences in them, or None if one finds no place."""
     rows: list[list[int]] = [[] for _ in range(count)]
     free = [(0, row) for row in range(count)]  # cells used; a heap, the emptiest first
@@ -213,6 +228,6 @@ def _spread(widths: Sequence[int], count: int, size: int) -> list[list[int]] | N
             return None
         used, emptiest = heapq.heappop(free)
         rows[emptiest].append(one)
-        if len(rows[emptiest]) < BESIDE:
+        if len(rows[emptiest]) < beside:
             heapq.heappush(free, (used + widths[one], emptiest))
     return rows

@@ -2,6 +2,7 @@
 
 from espalier.nets.transformer.biases import encoder_bias
 from espalier.nets.transformer.dropout import Dropout
+from espalier.nets.transformer.layer_stack import CELLS
 from espalier.nets.transformer.model import (
     Positions,
     TransformerShape,
@@ -15,6 +16,7 @@ from espalier.nets.transformer.model import (
 from espalier.nets.transformer.sublayers import norm, through
 
 __all__ = [
+    "CELLS",
     "Dropout",
     "Positions",
     "TransformerShape",

@@ -9,15 +9,17 @@ to it, both WIDTH x WIDTH, so that keys and values are the stream itself.
 The way back computes attention anew. Gradients of matrices are products over all positions; they
 are left to the caller, with their factors.
 
-Weights have members, own layers and parts in their first axis, one after the other; `place` is that
-of the member's layer. `whole` is the size of one stream, `of_member` and `of_row` are how far masks
-lie apart, 0 where one is for all.
+Matrices, masks and biases are tensor descriptors, with members, own layers, parts and rows in their
+first axis, one after the other; `place` is that of a member's layer. `whole` is the size of one
+stream; `of_member` and `of_row` are how many masks there are for each, 0 where one is for all.
 """
 
 import triton
 import triton.language as tl
 
 EPSILON = tl.constexpr(1e-6)  # as in `norm`
+# A kernel is not compiled anew for these.
+SIZES = ["rows", "layer", "own_layers", "of_member", "of_row"]
 
 
 @triton.jit
@@ -50,11 +52,11 @@ def _through_norm(gradient, normed, inverse, scale, WIDTH: tl.constexpr):
 
 
 @triton.jit
-def _attention(query, keys, masked, relative, at, logit_scale, RELATIVE: tl.constexpr):
-    """Attention weights of a head."""
-    logits = tl.dot(query, keys.T) * logit_scale + masked
+def _attention(query, keys, mask, masks, relative, biases, logit_scale, RELATIVE: tl.constexpr):
+    """Attention weights of a head, masks and learned biases begin at a row of their table."""
+    logits = tl.dot(query, keys.T) * logit_scale + mask.load([masks, 0]).to(tl.float32)
     if RELATIVE:
-        logits += tl.load(relative + at).to(tl.float32)
+        logits += relative.load([biases, 0]).to(tl.float32)
     weights = tl.exp(logits - tl.max(logits, 1)[:, None])
     return weights / tl.sum(weights, 1)[:, None]
 
@@ -68,165 +70,164 @@ def _bend(x):
     return 0.5 * x * (1 + tanh), 0.5 * (1 + tanh) + slope
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def attend(
-    parts_out, stream_out, stream, added, asked, scale, qk, ov, mask, relative,
+    parts_out, stream_out, read_out, stream, added, asked, scale, qk, ov, mask, relative,
     rows, layer, own_layers, whole, of_member, of_row, logit_scale,
     ADDED: tl.constexpr, ACROSS: tl.constexpr, RELATIVE: tl.constexpr,
     HEADS: tl.constexpr, EACH: tl.constexpr, CELLS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """What a group of EACH heads adds to a row."""
-    row, group, number = tl.program_id(0), tl.program_id(1), scale.dtype.element_ty
+    row, group = tl.program_id(0), tl.program_id(1)
+    number: tl.constexpr = scale.dtype.element_ty
     member = row // rows
     place = member * own_layers + layer
     at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
     z = _gathered(stream, added, at, whole, ADDED)
+    normed, inverse = _normed(z, WIDTH)
+    scales = tl.load(scale + place * WIDTH + tl.arange(0, WIDTH)).to(tl.float32)[None, :]
+    x = (normed * scales).to(number)
     if group == 0:
         tl.store(stream_out + at, z)
-    normed, _ = _normed(z, WIDTH)
-    x = (normed * tl.load(scale + place * WIDTH + tl.arange(0, WIDTH)).to(tl.float32)[None, :]).to(
-        number
-    )
-    keys = tl.load(asked + at) if ACROSS else x
-    square = _cells(CELLS, CELLS)
-    masked = tl.load(mask + member * of_member + (row % rows) * of_row + square).to(tl.float32)
+        tl.store(read_out + at, x)
+    keys = asked.load([row * CELLS, 0]) if ACROSS else x
+    masks = (member * of_member + (row % rows) * of_row) * CELLS
     first = group * EACH
     found = tl.zeros([CELLS, WIDTH], tl.float32)
     for head in tl.range(first, first + EACH):
         matrix = (place * HEADS + head) * WIDTH
         query = tl.dot(x, qk.load([matrix, 0])).to(number)
-        bias = relative + (member * HEADS + head) * CELLS * CELLS
-        weights = _attention(query, keys, masked, bias, square, logit_scale, RELATIVE)
+        biases = (member * HEADS + head) * CELLS
+        weights = _attention(query, keys, mask, masks, relative, biases, logit_scale, RELATIVE)
         carried = tl.dot(weights.to(number), keys).to(number)
         found = tl.dot(carried, ov.load([matrix, 0]), found)
     tl.store(parts_out + group * whole + at, found.to(number))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES[:3])
 def feed_forward(
-    parts_out, stream_out, stream, added, scale, inner, outer,
+    parts_out, stream_out, read_out, stream, added, scale, inner, outer,
     rows, layer, own_layers, whole,
     ADDED: tl.constexpr, BLOCKS: tl.constexpr, EACH: tl.constexpr,
     CELLS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """What a group of EACH blocks of an MLP's dimensions adds to a row."""
-    row, group, number = tl.program_id(0), tl.program_id(1), scale.dtype.element_ty
+    row, group = tl.program_id(0), tl.program_id(1)
+    number: tl.constexpr = scale.dtype.element_ty
     place = (row // rows) * own_layers + layer
     at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
     z = _gathered(stream, added, at, whole, ADDED)
+    normed, inverse = _normed(z, WIDTH)
+    scales = tl.load(scale + place * WIDTH + tl.arange(0, WIDTH)).to(tl.float32)[None, :]
+    x = (normed * scales).to(number)
     if group == 0:
         tl.store(stream_out + at, z)
-    normed, _ = _normed(z, WIDTH)
-    x = (normed * tl.load(scale + place * WIDTH + tl.arange(0, WIDTH)).to(tl.float32)[None, :]).to(
-        number
-    )
+        tl.store(read_out + at, x)
     first = group * EACH
     found = tl.zeros([CELLS, WIDTH], tl.float32)
     for block in tl.range(first, first + EACH):
-        hidden, _ = _bend(tl.dot(x, inner.load([place * WIDTH, block * WIDTH])))
+        hidden, slope = _bend(tl.dot(x, inner.load([place * WIDTH, block * WIDTH])))
         matrix = (place * BLOCKS + block) * WIDTH
         found = tl.dot(hidden.to(number), outer.load([matrix, 0]), found)
     tl.store(parts_out + group * whole + at, found.to(number))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def attend_back(
-    parts_out, gradient_out, read_out, given_out, scale_out, asked_out,
+    parts_out, gradient_out, given_out, scale_out, asked_out,
     carried_out, query_out, relative_out,
-    gradient, added, stream, asked, scale, qk, ov, mask, relative,
+    gradient, added, stream, read, asked, scale, qk, ov, mask, relative,
     rows, layer, own_layers, whole, of_member, of_row, logit_scale,
     ADDED: tl.constexpr, ACROSS: tl.constexpr, RELATIVE: tl.constexpr,
     HEADS: tl.constexpr, EACH: tl.constexpr, CELLS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """What a group of EACH heads adds to a row's gradient, and factors of the matrices'."""
-    row, group, number = tl.program_id(0), tl.program_id(1), scale.dtype.element_ty
+    row, group = tl.program_id(0), tl.program_id(1)
+    number: tl.constexpr = scale.dtype.element_ty
     member = row // rows
     place = member * own_layers + layer
     k = tl.arange(0, WIDTH)
     at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
-    z = tl.load(stream + at)
-    normed, _ = _normed(z, WIDTH)
-    x = (normed * tl.load(scale + place * WIDTH + k).to(tl.float32)[None, :]).to(number)
+    x = read.load([row * CELLS, 0])
     onward = _gathered(gradient, added, at, whole, ADDED)
     given = onward.to(number)
     if group == 0:
         tl.store(gradient_out + at, onward)
         tl.store(given_out + at, given)
-        tl.store(read_out + at, x)
-    keys = tl.load(asked + at) if ACROSS else x
-    square = _cells(CELLS, CELLS)
-    masked = tl.load(mask + member * of_member + (row % rows) * of_row + square).to(tl.float32)
+    keys = asked.load([row * CELLS, 0]) if ACROSS else x
+    masks = (member * of_member + (row % rows) * of_row) * CELLS
     first = group * EACH
     to_read = tl.zeros([CELLS, WIDTH], tl.float32)
     to_keys = tl.zeros([CELLS, WIDTH], tl.float32)
-    wide = (row * CELLS + tl.arange(0, CELLS)[:, None]) * (HEADS * WIDTH) + k[None, :]
     for head in tl.range(first, first + EACH):
         matrix = (place * HEADS + head) * WIDTH
-        attending, moving = qk.load([matrix, 0]), ov.load([matrix, 0])
-        query = tl.dot(x, attending).to(number)
-        bias = relative + (member * HEADS + head) * CELLS * CELLS
-        weights = _attention(query, keys, masked, bias, square, logit_scale, RELATIVE)
+        query = tl.dot(x, qk.load([matrix, 0])).to(number)
+        biases = (member * HEADS + head) * CELLS
+        weights = _attention(query, keys, mask, masks, relative, biases, logit_scale, RELATIVE)
         rounded = weights.to(number)
-        tl.store(carried_out + wide + head * WIDTH, tl.dot(rounded, keys).to(number))
-        to_carried = tl.dot(given, moving.T).to(number)
+        carried_out.store([row * CELLS, head * WIDTH], tl.dot(rounded, keys).to(number))
+        to_carried = tl.dot(given, ov.load([matrix, 0]).T).to(number)
         slope = tl.dot(to_carried, keys.T)
         slope = weights * (slope - tl.sum(weights * slope, 1)[:, None])
         if RELATIVE:
-            tl.store(relative_out + (row * HEADS + head) * CELLS * CELLS + square, slope.to(number))
+            relative_out.store([(row * HEADS + head) * CELLS, 0], slope.to(number))
         logits = (slope * logit_scale).to(number)
         to_query = tl.dot(logits, keys).to(number)
-        tl.store(query_out + wide + head * WIDTH, to_query)
+        query_out.store([row * CELLS, head * WIDTH], to_query)
         if ACROSS:
             to_keys = tl.dot(rounded.T, to_carried, to_keys)
             to_keys = tl.dot(logits.T, query, to_keys)
         else:
             to_read = tl.dot(rounded.T, to_carried, to_read)
             to_read = tl.dot(logits.T, query, to_read)
-        to_read = tl.dot(to_query, attending.T, to_read)
+        # Read again, not kept meanwhile: two programs share a processor's memory then.
+        to_read = tl.dot(to_query, qk.load([matrix, 0]).T, to_read)
     if ACROSS:
         tl.store(asked_out + group * whole + at, to_keys.to(number))
     # Taken again, not kept through the loop, whose registers are few.
     normed, inverse = _normed(tl.load(stream + at), WIDTH)
     scales = tl.load(scale + place * WIDTH + k).to(tl.float32)[None, :]
-    tl.store(scale_out + (group * tl.num_programs(0) + row) * WIDTH + k, tl.sum(to_read * normed, 0))
+    tl.store(
+        scale_out + (group * tl.num_programs(0) + row) * WIDTH + k, tl.sum(to_read * normed, 0)
+    )
     found = _through_norm(to_read, normed, inverse, scales, WIDTH)
     tl.store(parts_out + group * whole + at, found.to(number))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES[:3])
 def feed_forward_back(
-    parts_out, gradient_out, read_out, given_out, scale_out, hidden_out, inner_out,
-    gradient, added, stream, scale, inner, outer,
+    parts_out, gradient_out, given_out, scale_out, hidden_out, inner_out,
+    gradient, added, stream, read, scale, inner, outer,
     rows, layer, own_layers, whole,
     ADDED: tl.constexpr, BLOCKS: tl.constexpr, EACH: tl.constexpr,
     CELLS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """What a group of EACH blocks adds to a row's gradient, and factors of the matrices'."""
-    row, group, number = tl.program_id(0), tl.program_id(1), scale.dtype.element_ty
+    row, group = tl.program_id(0), tl.program_id(1)
+    number: tl.constexpr = scale.dtype.element_ty
     place = (row // rows) * own_layers + layer
     k = tl.arange(0, WIDTH)
     at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
-    z = tl.load(stream + at)
-    normed, inverse = _normed(z, WIDTH)
-    scales = tl.load(scale + place * WIDTH + k).to(tl.float32)[None, :]
-    x = (normed * scales).to(number)
+    x = read.load([row * CELLS, 0])
     onward = _gathered(gradient, added, at, whole, ADDED)
     given = onward.to(number)
     if group == 0:
         tl.store(gradient_out + at, onward)
         tl.store(given_out + at, given)
-        tl.store(read_out + at, x)
     first = group * EACH
     to_read = tl.zeros([CELLS, WIDTH], tl.float32)
-    wide = (row * CELLS + tl.arange(0, CELLS)[:, None]) * (BLOCKS * WIDTH) + k[None, :]
     for block in tl.range(first, first + EACH):
         below = inner.load([place * WIDTH, block * WIDTH])
         hidden, slope = _bend(tl.dot(x, below))
-        tl.store(hidden_out + wide + block * WIDTH, hidden.to(number))
+        hidden_out.store([row * CELLS, block * WIDTH], hidden.to(number))
         above = outer.load([(place * BLOCKS + block) * WIDTH, 0])
         to_inner = (tl.dot(given, above.T) * slope).to(number)
-        tl.store(inner_out + wide + block * WIDTH, to_inner)
+        inner_out.store([row * CELLS, block * WIDTH], to_inner)
         to_read = tl.dot(to_inner, below.T, to_read)
-    tl.store(scale_out + (group * tl.num_programs(0) + row) * WIDTH + k, tl.sum(to_read * normed, 0))
+    normed, inverse = _normed(tl.load(stream + at), WIDTH)
+    scales = tl.load(scale + place * WIDTH + k).to(tl.float32)[None, :]
+    tl.store(
+        scale_out + (group * tl.num_programs(0) + row) * WIDTH + k, tl.sum(to_read * normed, 0)
+    )
     found = _through_norm(to_read, normed, inverse, scales, WIDTH)
     tl.store(parts_out + group * whole + at, found.to(number))

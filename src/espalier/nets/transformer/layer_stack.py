@@ -32,6 +32,8 @@ BACK = {"num_warps": 8, "num_stages": 1}
 MLP = {"num_warps": 8, "num_stages": 2}
 MLP_BACK = {"num_warps": 8, "num_stages": 1}
 
+_OF_PARTS = ("carried", "query", "hidden", "inner")  # factors with an axis of all parts
+
 Weights = Mapping[str, Tensor]
 SubLayer = tuple[Float[Tensor, "E O D"], Tensor, Tensor]  # a norm's scale and two matrices
 
@@ -147,7 +149,8 @@ class _Layers(torch.autograd.Function):
         stack = _Stack(sizes, masks, stream, asked, relative, flat)
         found = stack.forward(stream)
         ctx.sizes, ctx.masks = sizes, masks
-        ctx.save_for_backward(stream, asked, relative, *flat, *stack.streams.values())
+        kept = (*stack.streams.values(), *stack.read.values())
+        ctx.save_for_backward(stream, asked, relative, *flat, *kept)
         return found
 
     @staticmethod
@@ -155,9 +158,10 @@ class _Layers(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         stream, asked, relative, *rest = ctx.saved_tensors
         kinds = ctx.sizes[2]
-        flat, streams = rest[: 3 * len(kinds)], rest[3 * len(kinds) :]
-        stack = _Stack(ctx.sizes, ctx.masks, stream, asked, relative, flat)
-        stack.streams = dict(zip(kinds, streams, strict=True))
+        count = len(kinds)
+        stack = _Stack(ctx.sizes, ctx.masks, stream, asked, relative, rest[: 3 * count])
+        stack.streams = dict(zip(kinds, rest[3 * count : 4 * count], strict=True))
+        stack.read = dict(zip(kinds, rest[4 * count :], strict=True))
         return None, None, *stack.backward(gradient.contiguous())
 
 
@@ -185,7 +189,8 @@ class _Stack:
         }
         every = self.members * self.rows
         self.groups = {kind: groups_of(every, parts) for kind, parts in self.parts.items()}
-        self.streams = {kind: self._new(torch.float32, self.layers) for kind in self.kinds}
+        self.streams: dict[str, Tensor] = {}  # what entered every sub-layer,
+        self.read: dict[str, Tensor] = {}  # and what its matrices saw of it
         most = max(self.groups.values())
         self.added = [self._new(self.dtype, most) for _ in range(2)]  # taken in turn
 
@@ -194,32 +199,33 @@ class _Stack:
         return torch.empty(shape, dtype=dtype, device=self.weights["mlp"][0].device)
 
     def _launch(self, kind: str) -> tuple[Any, ...]:
-        """A kind's programs, its matrices as kernels read them, and constants."""
-        from triton.tools.tensor_descriptor import TensorDescriptor
-
+        """A kind's programs, what they read, and constants."""
         scale, *matrices = self.weights[kind]
-        blocks = [self.width, self.width]
-        read = [TensorDescriptor.from_tensor(m.flatten(0, -2), blocks) for m in matrices]
+        blocks = [_blocks(matrix, self.width) for matrix in matrices]
         grid = (self.members * self.rows, self.groups[kind])
-        name = "BLOCKS" if kind == "mlp" else "HEADS"
-        constants = {
-            name: self.parts[kind],
-            "EACH": self.parts[kind] // self.groups[kind],
-            "CELLS": CELLS,
-            "WIDTH": self.width,
-        }
+        each = self.parts[kind] // self.groups[kind]
+        constants = {"EACH": each, "CELLS": CELLS, "WIDTH": self.width}
         if kind == "mlp":
-            return grid, [scale, *read], [], constants
-        mask = self.masks[kind]
-        relative = self.relative if kind == "self" else None
-        apart = [0 if mask.shape[n] == 1 else mask.stride(n) for n in range(2)]
-        constants |= {"ACROSS": kind == "cross", "RELATIVE": relative is not None}
-        seen = [scale if self.asked is None or kind == "self" else self.asked]
-        read = [*seen, scale, *read, mask, mask if relative is None else relative]
-        return grid, read, [*apart, self.logit_scale], constants
+            return grid, [scale, *blocks], [], constants | {"BLOCKS": self.parts[kind]}
+        mask, relative = self.masks[kind], self.relative if kind == "self" else None
+        of_member = 0 if mask.shape[0] == 1 else mask.shape[1]
+        asked = self.asked if kind == "cross" else None
+        read = [
+            _blocks(self.read[kind] if asked is None else asked, self.width, CELLS),
+            scale,
+            *blocks,
+            _blocks(mask, CELLS),
+            _blocks(mask if relative is None else relative, CELLS),
+        ]
+        constants |= {"HEADS": self.parts[kind]}
+        constants |= {"ACROSS": asked is not None, "RELATIVE": relative is not None}
+        rest = [of_member, int(mask.shape[1] > 1), self.logit_scale]
+        return grid, read, rest, constants
 
     def forward(self, stream: Tensor) -> Tensor:
         """The stream after the last layer."""
+        self.streams = {kind: self._new(torch.float32, self.layers) for kind in self.kinds}
+        self.read = {kind: self._new(self.dtype, self.layers) for kind in self.kinds}
         from espalier.nets.transformer import layer_kernels as kernels
 
         launches = {kind: self._launch(kind) for kind in self.kinds}
@@ -231,7 +237,7 @@ class _Stack:
                 kernel = kernels.feed_forward if kind == "mlp" else kernels.attend
                 kept = self.streams[kind][layer]
                 kernel[grid](
-                    out, kept, stream, added, *read,
+                    out, kept, self.read[kind][layer], stream, added, *read,
                     self.rows, layer % self.own_layers, self.own_layers, self.whole, *rest,
                     ADDED=ready, **constants, **(MLP if kind == "mlp" else FORWARD),
                 )  # fmt: skip
@@ -252,47 +258,56 @@ class _Stack:
                 grid, read, rest, constants = launches[kind]
                 kernel = kernels.feed_forward_back if kind == "mlp" else kernels.attend_back
                 kernel[grid](
-                    out, onward[0], *(one[layer] for one in found[kind].values()),
-                    gradient, added, self.streams[kind][layer], *read,
+                    out, onward[0], *self._left(found[kind], layer),
+                    gradient, added, self.streams[kind][layer],
+                    _blocks(self.read[kind][layer], self.width, CELLS), *read,
                     self.rows, layer % self.own_layers, self.own_layers, self.whole, *rest,
                     ADDED=ready, **constants, **(MLP_BACK if kind == "mlp" else BACK),
                 )  # fmt: skip
                 gradient, ready, out, added = onward[0], self.groups[kind], added, out
                 onward.reverse()
-        to_asked = _sum(found["cross"]["asked"].flatten(0, 1)) if "cross" in found else None
-        to_relative = None
+        to_asked = to_relative = None
+        if "cross" in found:
+            to_asked = _sum(found["cross"]["asked"].flatten(0, 1)).to(self.dtype)
         if self.relative is not None:
-            to_relative = found["self"]["relative"].sum((0, 2), dtype=torch.float32)
+            slopes = found["self"]["relative"]
+            to_relative = slopes.sum((0, 2), dtype=torch.float32).to(self.dtype)
         whole = [one for kind in self.kinds for one in self._gradients(kind, found[kind])]
+        return [_sum(added[:ready]) + gradient, to_asked, to_relative, *whole]
+
+    def _left(self, factors: dict[str, Tensor], layer: int) -> list[Any]:
+        """Where a kernel of the way back leaves factors: those of its parts in blocks."""
+        sizes = {"relative": CELLS} | dict.fromkeys(_OF_PARTS, self.width)
         return [
-            _sum(added[:ready]) + gradient,
-            None if to_asked is None else to_asked.to(self.dtype),
-            None if to_relative is None else to_relative.to(self.dtype),
-            *whole,
+            _blocks(one[layer], sizes[name], CELLS) if name in sizes else one[layer]
+            for name, one in factors.items()
         ]
 
     def _factors(self, kind: str) -> dict[str, Tensor]:
         """What a kernel of the way back leaves in every layer, in its order."""
         groups, parts, layers = self.groups[kind], self.parts[kind], self.layers
-        found = {name: self._new(self.dtype, layers) for name in ("read", "given")}
+        found = {"given": self._new(self.dtype, layers)}
         rows = self.members * self.rows
-        found["scale"] = self._new(torch.float32)[:0].new_empty(layers, groups, rows, self.width)
+        size = (layers, groups, rows, self.width)
+        found["scale"] = found["given"].new_empty(size, dtype=torch.float32)
         wide = ("hidden", "inner") if kind == "mlp" else ("carried", "query")
         if kind != "mlp":
-            of_asked = groups if kind == "cross" else 0
-            found["asked"] = self._new(self.dtype, layers, of_asked)
+            across = kind == "cross"
+            found["asked"] = self._new(self.dtype, layers, groups) if across else found["given"]
         for name in wide:
             found[name] = self._new(self.dtype, layers, last=parts * self.width)
         if kind != "mlp":
-            learned = parts if kind == "self" and self.relative is not None else 0
-            size = (layers, self.members, self.rows, learned, CELLS, CELLS)
-            found["relative"] = found["read"].new_empty(size)
+            learned = kind == "self" and self.relative is not None
+            first = (self.members, self.rows, parts) if learned else (1,)
+            found["relative"] = found["given"].new_empty(layers, *first, CELLS, CELLS)
         return found
 
     def _gradients(self, kind: str, factors: dict[str, Tensor]) -> list[Tensor]:
         """Of a kind's scale and its two matrices."""
-        one, other = (factors[n] for n in (("query", "carried"), ("inner", "hidden"))[kind == "mlp"])
-        read, given = factors["read"], factors["given"]
+        one, other = (
+            factors[n] for n in (("query", "carried"), ("inner", "hidden"))[kind == "mlp"]
+        )
+        read, given = self.read[kind], factors["given"]
         scale = factors["scale"].unflatten(2, (self.members, -1)).sum((1, 3))
         first = _products(read, one)  # L E D J
         if kind != "mlp":
@@ -300,9 +315,7 @@ class _Stack:
         last = _products(other, given)  # L E J D
         if kind != "mlp":
             last = last.unflatten(2, (-1, self.width))
-        return [
-            self._of_own_layers(found).to(self.dtype) for found in (scale, first, last)
-        ]
+        return [self._of_own_layers(found).to(self.dtype) for found in (scale, first, last)]
 
     def _of_own_layers(self, found: Tensor) -> Tensor:
         """Sums over layers that share their weights, members first."""
@@ -315,6 +328,13 @@ def _products(one: Tensor, other: Tensor) -> Tensor:
     """Products over all positions of a member, layer by layer."""
     flat = [found.flatten(2, 3).flatten(0, 1) for found in (one, other)]
     return torch.bmm(flat[0].mT, flat[1]).unflatten(0, one.shape[:2])
+
+
+def _blocks(matrix: Tensor, width: int, height: int | None = None) -> Any:
+    """A matrix as kernels read and write it, block by block; other axes are in its first."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    return TensorDescriptor.from_tensor(matrix.flatten(0, -2), [height or width, width])
 
 
 def _sum(parts: Tensor) -> Tensor:
