@@ -9,9 +9,10 @@ to it, both WIDTH x WIDTH, so that keys and values are the stream itself.
 The way back computes attention anew. Gradients of matrices are products over all positions; they
 are left to the caller, with their factors.
 
-Matrices, masks and biases are tensor descriptors, with members, own layers, parts and rows in their
-first axis, one after the other; `place` is that of a member's layer. `whole` is the size of one
-stream; `of_member` and `of_row` are how many masks there are for each, 0 where one is for all.
+Matrices and biases are tensor descriptors, with members, own layers, parts and rows in their first
+axis, one after the other; `place` is that of a member's layer. `whole` is the size of one stream;
+`of_member` and `of_row` are how many biases there are for each, 0 where they are for all; those
+that are LEARNED differ by head.
 """
 
 import triton
@@ -52,11 +53,9 @@ def _through_norm(gradient, normed, inverse, scale, WIDTH: tl.constexpr):
 
 
 @triton.jit
-def _attention(query, keys, mask, masks, relative, biases, logit_scale, RELATIVE: tl.constexpr):
-    """Attention weights of a head, masks and learned biases begin at a row of their table."""
-    logits = tl.dot(query, keys.T) * logit_scale + mask.load([masks, 0]).to(tl.float32)
-    if RELATIVE:
-        logits += relative.load([biases, 0]).to(tl.float32)
+def _attention(query, keys, bias, logit_scale):
+    """Attention weights of a head."""
+    logits = tl.dot(query, keys.T) * logit_scale + bias.to(tl.float32)
     weights = tl.exp(logits - tl.max(logits, 1)[:, None])
     return weights / tl.sum(weights, 1)[:, None]
 
@@ -72,9 +71,9 @@ def _bend(x):
 
 @triton.jit(do_not_specialize=SIZES)
 def attend(
-    parts_out, stream_out, read_out, stream, added, asked, scale, qk, ov, mask, relative,
+    parts_out, stream_out, read_out, stream, added, asked, scale, qk, ov, biases,
     rows, layer, own_layers, whole, of_member, of_row, logit_scale,
-    ADDED: tl.constexpr, ACROSS: tl.constexpr, RELATIVE: tl.constexpr,
+    ADDED: tl.constexpr, ACROSS: tl.constexpr, LEARNED: tl.constexpr,
     HEADS: tl.constexpr, EACH: tl.constexpr, CELLS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """What a group of EACH heads adds to a row."""
@@ -91,14 +90,17 @@ def attend(
         tl.store(stream_out + at, z)
         tl.store(read_out + at, x)
     keys = asked.load([row * CELLS, 0]) if ACROSS else x
-    masks = (member * of_member + (row % rows) * of_row) * CELLS
+    first_bias = (member * of_member + (row % rows) * of_row) * CELLS
+    if not LEARNED:  # one for all heads
+        bias = biases.load([first_bias, 0])
     first = group * EACH
     found = tl.zeros([CELLS, WIDTH], tl.float32)
     for head in tl.range(first, first + EACH):
         matrix = (place * HEADS + head) * WIDTH
         query = tl.dot(x, qk.load([matrix, 0])).to(number)
-        biases = (member * HEADS + head) * CELLS
-        weights = _attention(query, keys, mask, masks, relative, biases, logit_scale, RELATIVE)
+        if LEARNED:
+            bias = biases.load([first_bias + head * CELLS, 0])
+        weights = _attention(query, keys, bias, logit_scale)
         carried = tl.dot(weights.to(number), keys).to(number)
         found = tl.dot(carried, ov.load([matrix, 0]), found)
     tl.store(parts_out + group * whole + at, found.to(number))
@@ -135,10 +137,10 @@ def feed_forward(
 @triton.jit(do_not_specialize=SIZES)
 def attend_back(
     parts_out, gradient_out, given_out, scale_out, asked_out,
-    carried_out, query_out, relative_out,
-    gradient, added, stream, read, asked, scale, qk, ov, mask, relative,
+    carried_out, query_out, biases_out,
+    gradient, added, stream, read, asked, scale, qk, ov, biases,
     rows, layer, own_layers, whole, of_member, of_row, logit_scale,
-    ADDED: tl.constexpr, ACROSS: tl.constexpr, RELATIVE: tl.constexpr,
+    ADDED: tl.constexpr, ACROSS: tl.constexpr, LEARNED: tl.constexpr,
     HEADS: tl.constexpr, EACH: tl.constexpr, CELLS: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """What a group of EACH heads adds to a row's gradient, and factors of the matrices'."""
@@ -155,22 +157,25 @@ def attend_back(
         tl.store(gradient_out + at, onward)
         tl.store(given_out + at, given)
     keys = asked.load([row * CELLS, 0]) if ACROSS else x
-    masks = (member * of_member + (row % rows) * of_row) * CELLS
+    first_bias = (member * of_member + (row % rows) * of_row) * CELLS
+    if not LEARNED:  # one for all heads
+        bias = biases.load([first_bias, 0])
     first = group * EACH
     to_read = tl.zeros([CELLS, WIDTH], tl.float32)
     to_keys = tl.zeros([CELLS, WIDTH], tl.float32)
     for head in tl.range(first, first + EACH):
         matrix = (place * HEADS + head) * WIDTH
         query = tl.dot(x, qk.load([matrix, 0])).to(number)
-        biases = (member * HEADS + head) * CELLS
-        weights = _attention(query, keys, mask, masks, relative, biases, logit_scale, RELATIVE)
+        if LEARNED:
+            bias = biases.load([first_bias + head * CELLS, 0])
+        weights = _attention(query, keys, bias, logit_scale)
         rounded = weights.to(number)
         carried_out.store([row * CELLS, head * WIDTH], tl.dot(rounded, keys).to(number))
         to_carried = tl.dot(given, ov.load([matrix, 0]).T).to(number)
         slope = tl.dot(to_carried, keys.T)
         slope = weights * (slope - tl.sum(weights * slope, 1)[:, None])
-        if RELATIVE:
-            relative_out.store([(row * HEADS + head) * CELLS, 0], slope.to(number))
+        if LEARNED:
+            biases_out.store([(row * HEADS + head) * CELLS, 0], slope.to(number))
         logits = (slope * logit_scale).to(number)
         to_query = tl.dot(logits, keys).to(number)
         query_out.store([row * CELLS, head * WIDTH], to_query)

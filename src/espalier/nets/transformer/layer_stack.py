@@ -25,12 +25,9 @@ from espalier.nets.transformer.short_attention import has_kernels
 
 CELLS = 64  # positions of a row
 WIDTHS = (64, 128)  # of a stream
-PROGRAMS = 96  # at least, where a sub-layer can be cut into so many
-# How every kernel is compiled, as measured on an H200.
-FORWARD = {"num_warps": 8, "num_stages": 2}
-BACK = {"num_warps": 8, "num_stages": 1}
-MLP = {"num_warps": 8, "num_stages": 2}
-MLP_BACK = {"num_warps": 8, "num_stages": 1}
+PROGRAMS = 240  # at least, where a sub-layer can be cut into so many
+# Two programs share one of an H200's processors then, and one loads while the other multiplies.
+COMPILED = {"num_warps": 4, "num_stages": 1}
 
 _OF_PARTS = ("carried", "query", "hidden", "inner")  # factors with an axis of all parts
 
@@ -54,8 +51,8 @@ def is_narrow(shape: Any, stream: Tensor, weights: Weights) -> bool:
 def groups_of(rows: int, parts: int) -> int:
     """Into how many groups a sub-layer's parts are cut: few, but enough programs for a device.
 
-    >>> groups_of(64, 8), groups_of(20, 8), groups_of(320, 8), groups_of(1, 4)
-    (2, 8, 1, 4)
+    >>> groups_of(64, 8), groups_of(40, 8), groups_of(320, 8), groups_of(1, 4)
+    (4, 8, 1, 4)
     """
     whole = [count for count in range(1, parts + 1) if parts % count == 0]
     return next((count for count in whole if rows * count >= PROGRAMS), parts)
@@ -178,7 +175,10 @@ class _Stack:
         flat: list[Tensor] | tuple[Tensor, ...],
     ) -> None:
         self.layers, self.logit_scale, self.kinds = sizes
-        self.masks, self.asked, self.relative = masks, asked, relative
+        self.biases, self.asked = {kind: mask.unsqueeze(2) for kind, mask in masks.items()}, asked
+        self.relative = relative
+        if relative is not None:
+            self.biases["self"] = self.biases["self"] + relative.unsqueeze(1)
         self.weights = {kind: flat[3 * n : 3 * n + 3] for n, kind in enumerate(self.kinds)}
         self.shape, self.whole = stream.shape, stream.numel()
         self.members, self.rows, _, self.width = stream.shape
@@ -207,20 +207,24 @@ class _Stack:
         constants = {"EACH": each, "CELLS": CELLS, "WIDTH": self.width}
         if kind == "mlp":
             return grid, [scale, *blocks], [], constants | {"BLOCKS": self.parts[kind]}
-        mask, relative = self.masks[kind], self.relative if kind == "self" else None
-        of_member = 0 if mask.shape[0] == 1 else mask.shape[1]
-        asked = self.asked if kind == "cross" else None
+        biases, asked = self.biases[kind], self.asked if kind == "cross" else None
+        heads = biases.shape[2]
         read = [
             _blocks(self.read[kind] if asked is None else asked, self.width, CELLS),
             scale,
             *blocks,
-            _blocks(mask, CELLS),
-            _blocks(mask if relative is None else relative, CELLS),
+            _blocks(biases, CELLS),
         ]
         constants |= {"HEADS": self.parts[kind]}
-        constants |= {"ACROSS": asked is not None, "RELATIVE": relative is not None}
-        rest = [of_member, int(mask.shape[1] > 1), self.logit_scale]
+        constants |= {"ACROSS": asked is not None, "LEARNED": self._learned(kind)}
+        of_member, of_row = (heads * (count > 1) for count in biases.shape[:2])
+        of_member *= biases.shape[1]
+        rest = [of_member, of_row, self.logit_scale]
         return grid, read, rest, constants
+
+    def _learned(self, kind: str) -> bool:
+        """Whether a kind's biases are."""
+        return kind == "self" and self.relative is not None
 
     def forward(self, stream: Tensor) -> Tensor:
         """The stream after the last layer."""
@@ -239,7 +243,7 @@ class _Stack:
                 kernel[grid](
                     out, kept, self.read[kind][layer], stream, added, *read,
                     self.rows, layer % self.own_layers, self.own_layers, self.whole, *rest,
-                    ADDED=ready, **constants, **(MLP if kind == "mlp" else FORWARD),
+                    ADDED=ready, **constants, **COMPILED,
                 )  # fmt: skip
                 stream, ready, out, added = kept, self.groups[kind], added, out
         return _sum(added[:ready]) + stream
@@ -262,7 +266,7 @@ class _Stack:
                     gradient, added, self.streams[kind][layer],
                     _blocks(self.read[kind][layer], self.width, CELLS), *read,
                     self.rows, layer % self.own_layers, self.own_layers, self.whole, *rest,
-                    ADDED=ready, **constants, **(MLP_BACK if kind == "mlp" else BACK),
+                    ADDED=ready, **constants, **COMPILED,
                 )  # fmt: skip
                 gradient, ready, out, added = onward[0], self.groups[kind], added, out
                 onward.reverse()
@@ -297,8 +301,7 @@ class _Stack:
         for name in wide:
             found[name] = self._new(self.dtype, layers, last=parts * self.width)
         if kind != "mlp":
-            learned = kind == "self" and self.relative is not None
-            first = (self.members, self.rows, parts) if learned else (1,)
+            first = (self.members, self.rows, parts) if self._learned(kind) else (1,)
             found["relative"] = found["given"].new_empty(layers, *first, CELLS, CELLS)
         return found
 
