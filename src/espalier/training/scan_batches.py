@@ -191,7 +191,7 @@ class Packing:
         All inputs of a row, of so many words, have to fit into one too.
 
         >>> Packing.in_blocks([3, 60, 5, 4], words=9).slots.tolist()
-        [[1, 3], [2, 0]]
+        [[1, 0, 0], [2, 3, 0]]
         """
         if max(widths) > CELLS or words > CELLS:
             return cls.of(widths)

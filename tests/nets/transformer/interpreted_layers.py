@@ -6,8 +6,14 @@ Triton's interpreter multiplies bfloat16 wrongly.
 
 import torch
 
-from espalier.nets.transformer import TransformerShape, decode, encode, model, random_transformers
-from espalier.nets.transformer import layer_stack
+from espalier.nets.transformer import (
+    TransformerShape,
+    decode,
+    encode,
+    layer_stack,
+    model,
+    random_transformers,
+)
 
 
 def logits_and_gradients(case, way):

@@ -2,7 +2,7 @@
 
 from espalier.nets.transformer.biases import encoder_bias
 from espalier.nets.transformer.dropout import Dropout
-from espalier.nets.transformer.layer_stack import CELLS
+from espalier.nets.transformer.layer_launches import CELLS
 from espalier.nets.transformer.model import (
     Positions,
     TransformerShape,

@@ -83,7 +83,7 @@ def attend(
     place = member * own_layers + layer
     at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
     z = _gathered(stream, added, at, whole, ADDED)
-    normed, inverse = _normed(z, WIDTH)
+    normed, _ = _normed(z, WIDTH)
     scales = tl.load(scale + place * WIDTH + tl.arange(0, WIDTH)).to(tl.float32)[None, :]
     x = (normed * scales).to(number)
     if group == 0:
@@ -119,7 +119,7 @@ def feed_forward(
     place = (row // rows) * own_layers + layer
     at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
     z = _gathered(stream, added, at, whole, ADDED)
-    normed, inverse = _normed(z, WIDTH)
+    normed, _ = _normed(z, WIDTH)
     scales = tl.load(scale + place * WIDTH + tl.arange(0, WIDTH)).to(tl.float32)[None, :]
     x = (normed * scales).to(number)
     if group == 0:
@@ -128,7 +128,7 @@ def feed_forward(
     first = group * EACH
     found = tl.zeros([CELLS, WIDTH], tl.float32)
     for block in tl.range(first, first + EACH):
-        hidden, slope = _bend(tl.dot(x, inner.load([place * WIDTH, block * WIDTH])))
+        hidden, _ = _bend(tl.dot(x, inner.load([place * WIDTH, block * WIDTH])))
         matrix = (place * BLOCKS + block) * WIDTH
         found = tl.dot(hidden.to(number), outer.load([matrix, 0]), found)
     tl.store(parts_out + group * whole + at, found.to(number))

@@ -29,8 +29,8 @@ from espalier.nets.transformer.biases import (
     seen_within,
 )
 from espalier.nets.transformer.dropout import Dropout
+from espalier.nets.transformer.layer_launches import CELLS
 from espalier.nets.transformer.layer_stack import (
-    CELLS,
     apart,
     is_narrow,
     run_layers,
