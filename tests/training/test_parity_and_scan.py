@@ -15,13 +15,14 @@ import espalier as es
 from espalier.data.parity import ParityConfig, parity_set
 from espalier.data.scan import Example
 from espalier.nets.noise import Dice
+from espalier.nets.transformer import CELLS
 from espalier.nets.transformer.model import TransformerShape, decode, encode, random_transformers
 from espalier.runs import Interrupted
 from espalier.training import SYMBOLS, ParityRun, ScanRun, StepRecipe, parity
 from espalier.training.optimisers import optimiser_of
 from espalier.training.parity import ParityTask, predict
-from espalier.training.scan import TranslationTask
-from espalier.training.scan_batches import END, PAD, START, Pairs, read_split
+from espalier.training.scan import LONGEST, TranslationTask, _packed
+from espalier.training.scan_batches import END, PAD, START, Packing, Pairs, read_split
 from espalier.training.scan_counts import action_logits, counted, end_told, exactly
 
 CPU = torch.device("cpu")
@@ -179,6 +180,24 @@ def test_packed_examples_are_judged_as_if_each_were_alone(step, batch):
             total -= float(shares[torch.arange(len(actions)), actions].sum())
             count += len(actions)
         assert loss == pytest.approx(total / count, rel=1e-4)
+
+
+@pytest.mark.parametrize("words", [LONGEST, 30, 60])
+def test_losses_are_the_same_in_blocks(words):
+    run = scan_run(recipe=replace(RECIPE, batch=20))
+    task, weights = TranslationTask.of(run, CPU), random_transformers(run.shape, [0, 1])
+    sizes = torch.bincount(task.packing.sequences[task.packing.filled]).tolist()
+    blocks = replace(task, packing=Packing.in_blocks(sizes, words))
+    assert blocks.packing.parts.shape != task.packing.parts.shape
+    dice = Dice(torch.tensor([0, 1]), torch.tensor(3))
+    torch.testing.assert_close(blocks.losses(weights, dice), task.losses(weights, dice))
+
+
+def test_batches_are_in_blocks_on_cuda_alone(monkeypatch):
+    """Without the way to a device, which need not be there."""
+    monkeypatch.setattr(Packing, "to", lambda packing, device: packing)
+    assert _packed([9, 4], torch.device("cuda")).parts.shape == (1, CELLS)
+    assert _packed([9, 4], CPU).parts.shape == (2, 9)
 
 
 @given(st.integers(1, 300), st.integers(1, 50))
