@@ -1,18 +1,25 @@
-"""What is timed on an accelerator: steps of the experiments' learners, and ways to attend."""
+"""What is timed on an accelerator: learners' steps, ways to attend, and ways to run layers."""
 
 import json
+import os
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import replace
 
+import pytest
 import torch
-from benchmarks import attention, kernels, learn, learning
+from benchmarks import attention, kernels, layers, learn, learning
 
+from espalier.nets import Dice
+from espalier.nets.transformer import model
 from espalier.training.scan import TranslationTask
+from espalier.training.scan_batches import Packing
 
 # As on a machine that has torch and little else.
 SCRIPT = """
 import runpy, sys
-sys.modules |= dict.fromkeys(["cyclopts", "rich", "pandas", "pyarrow", "matplotlib"])
+sys.modules |= dict.fromkeys(["cyclopts", "rich", "pandas", "pyarrow", "scipy", "matplotlib"])
 del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
@@ -84,3 +91,65 @@ def test_kernels_of_a_learner_are_listed(capsys):
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "scan 1 shared relative"
     assert told[1].split()[-1] == "all"
+
+
+@pytest.fixture
+def short_run():
+    """A small Transformer on SCAN in bfloat16."""
+    run = learning.translators("smoke")[0]
+    return replace(run, recipe=replace(run.recipe, precision="bfloat16"))
+
+
+def test_layers_by_both_ways_have_a_row_each(short_run, monkeypatch):
+    """On a CPU both are one by one, and as exact as each other."""
+    seen = []
+    monkeypatch.setattr(model, "is_narrow", lambda *_: seen.append(model.LAYERS) or False)
+    for name in ("WARM_UP", "AT_ONCE"):
+        monkeypatch.setattr(layers, name, 1)
+    one, other = layers.rows(short_run, 0.01, torch.device("cpu"))
+    assert set(seen) == {"kernels"}, "the other way does not ask"
+    assert model.LAYERS == "kernels"
+    assert (one["way"], other["way"]) == layers.WAYS
+    assert one["times_as_fast"] == 1.0
+    assert other["times_as_fast"] > 0
+    told = [name for name in one if name.startswith("error")]
+    assert [one[name] for name in told] == [other[name] for name in told]
+    assert all(0 < one[name] < 0.1 for name in told)
+    head, *cells = layers.lines([one, other])
+    assert head.split() == list(one)
+    assert ["kernels" in line for line in cells] == [False, True]
+
+
+def test_errors_are_told_of_the_same_examples_however_they_lie(short_run):
+    task = TranslationTask.of(
+        replace(short_run, recipe=replace(short_run.recipe, precision="float32", batch=13)),
+        torch.device("cpu"),
+    )
+    sizes = torch.bincount(task.packing.sequences[task.packing.filled]).tolist()
+    blocks = Packing.in_blocks(sizes, 9)
+    assert torch.equal(layers.with_little_padding(blocks).parts, task.packing.parts)
+    weights = short_run.first_weights([0] * 4)
+    dice = Dice(torch.zeros(4, dtype=torch.int64), torch.tensor(0))
+    found, other = (
+        layers.logits_and_gradients(replace(task, packing=one), weights, dice)
+        for one in (task.packing, blocks)
+    )
+    for name, tensor in found.items():
+        torch.testing.assert_close(tensor, other[name], rtol=1e-4, atol=1e-5)
+    assert layers.norm_share([(tensor, 2 * tensor) for tensor in found.values()]) == 0.5
+
+
+def test_the_way_is_what_it_was_after_a_fault():
+    with layers.run_by("one by one"):
+        assert model.LAYERS == "one by one"
+    with suppress(KeyError), layers.run_by("one by one"):
+        raise KeyError
+    assert model.LAYERS == "kernels"
+
+
+def test_layers_need_cuda_and_little_but_torch():
+    command = [sys.executable, "-c", SCRIPT, layers.__file__]
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.strip() == "this needs Triton and a CUDA device of capability 9.0 or more"
