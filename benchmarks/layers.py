@@ -101,7 +101,7 @@ def errors(learners: dict[str, TaskLearner]) -> dict[str, dict[str, float]]:
         seen = task.seen(learner.weights)
         with run_by(way), products(learner.recipe):
             told = logits_and_gradients(task, seen, dice)
-        with matmul_precision("float32"):
+        with run_by("one by one"), matmul_precision("float32"):
             wanted = logits_and_gradients(task, cast(seen, torch.float32), dice)
         pairs = [(told[name], right) for name, right in wanted.items()]
         found[way] = {"logits": share(*pairs[0]), "logits_norm": norm_share(pairs[:1])}
