@@ -82,6 +82,8 @@ class TaskLearner:
             mutable = [tensor for _, tensor in self._kept()]
             with products(self.recipe):
                 self._run = captured(self._one_step, mutable, self.device)
+        if self._stream is not None:  # for what a measure or a restored state changed
+            self._stream.wait_stream(torch.cuda.current_stream(self.device))
         with products(self.recipe) if self._stream is None else torch.cuda.stream(self._stream):
             for _ in range(steps):
                 self._run()
