@@ -27,7 +27,7 @@ from espalier.experiments import translators
 from espalier.files import write_text
 from espalier.nets import Dice
 from espalier.nets.transformer import cast, model
-from espalier.nets.transformer.short_attention import has_kernels
+from espalier.nets.transformer.layer_stack import is_narrow
 from espalier.runs import matmul_precision
 from espalier.training import ScanRun, TaskLearner, TranslationTask
 from espalier.training.scan_batches import PAD, Packing
@@ -152,13 +152,14 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--each", type=float, default=2, help="seconds a way and turn")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args(words)
-    if not torch.cuda.is_available() or not has_kernels((9, 0)):
-        raise SystemExit("this needs Triton and a CUDA device of capability 9.0 or more")
     base = next(one for one in translators("paper") if "shared relative" in describe(one))
+    device = torch.device("cuda")
+    if not torch.cuda.is_available() or not is_narrow(base.shape, torch.bfloat16, device):
+        raise SystemExit("this needs Triton from 3.4 on and a CUDA device of capability 9.0 or more")
     table: list[dict[str, object]] = []
     for layers in args.layers:
         run = replace(base, shape=replace(base.shape, layers=layers), seeds=args.seeds)
-        table += rows(run, args.each, torch.device("cuda"))
+        table += rows(run, args.each, device)
         print("\n".join(lines(table[-len(WAYS) :])), flush=True)
         if args.out is not None:
             args.out.mkdir(parents=True, exist_ok=True)

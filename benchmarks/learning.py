@@ -160,7 +160,10 @@ def flops(one: Learner) -> float:
 
 
 def stack_products(shape: TransformerShape, tokens: int, *, asked: int = 0) -> float:
-    """Products of one row in one stack of layers; a decoder asks so many positions as well."""
+    """Products of one row in one stack of layers; a decoder asks so many positions as well.
+
+    As of layers one by one: as kernels, a head's circuits are half of its matrices' products.
+    """
     inner = shape.heads * shape.head_width
     within = tokens * (4 * shape.width * inner + 2 * tokens * inner)
     across = 2 * (tokens + asked) * shape.width * inner + 2 * tokens * asked * inner

@@ -152,4 +152,5 @@ def test_layers_need_cuda_and_little_but_torch():
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr.strip() == "this needs Triton and a CUDA device of capability 9.0 or more"
+    told = "this needs Triton from 3.4 on and a CUDA device of capability 9.0 or more"
+    assert done.stderr.strip() == told

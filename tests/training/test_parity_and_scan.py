@@ -15,7 +15,7 @@ import espalier as es
 from espalier.data.parity import ParityConfig, parity_set
 from espalier.data.scan import Example
 from espalier.nets.noise import Dice
-from espalier.nets.transformer import CELLS
+from espalier.nets.transformer import CELLS, layer_stack
 from espalier.nets.transformer.model import TransformerShape, decode, encode, random_transformers
 from espalier.runs import Interrupted
 from espalier.training import SYMBOLS, ParityRun, ScanRun, StepRecipe, parity
@@ -193,11 +193,19 @@ def test_losses_are_the_same_in_blocks(words):
     torch.testing.assert_close(blocks.losses(weights, dice), task.losses(weights, dice))
 
 
-def test_batches_are_in_blocks_on_cuda_alone(monkeypatch):
+def test_batches_are_in_blocks_where_kernels_train(monkeypatch):
     """Without the way to a device, which need not be there."""
     monkeypatch.setattr(Packing, "to", lambda packing, device: packing)
-    assert _packed([9, 4], torch.device("cuda")).parts.shape == (1, CELLS)
-    assert _packed([9, 4], CPU).parts.shape == (2, 9)
+    monkeypatch.setattr(layer_stack, "_copies_blocks", lambda device: True)
+    papers, cuda = ScanRun(), torch.device("cuda")
+    exact = replace(papers, recipe=replace(papers.recipe, precision="float32"))
+    for run, device, size in (
+        (papers, cuda, (1, CELLS)),
+        (papers, CPU, (2, 9)),
+        (exact, cuda, (2, 9)),
+        (scan_run(), cuda, (2, 9)),
+    ):
+        assert _packed(run, [9, 4], device).parts.shape == size
 
 
 @given(st.integers(1, 300), st.integers(1, 50))

@@ -30,6 +30,7 @@ from espalier.nets.transformer import (
     Weights,
     decode,
     encode,
+    is_narrow,
     random_transformers,
     through,
 )
@@ -184,7 +185,7 @@ class TranslationTask:
         return cls(
             shape=run.shape,
             pairs=Pairs.of(everything).to(device),
-            packing=_packed(widths(ordered, run.recipe.batch), device),
+            packing=_packed(run, widths(ordered, run.recipe.batch), device),
             firsts=torch.tensor([starts[n] for n in each], device=device),
             counts=torch.tensor([sizes[n] for n in each], device=device),
             fits=tuple(fits[n] for n in each),
@@ -233,10 +234,11 @@ class TranslationTask:
         return found
 
 
-def _packed(widths: Sequence[int], device: torch.device) -> Packing:
-    """On CUDA in rows as kernels take them; elsewhere with little padding."""
-    on_cuda = device.type == "cuda"
-    return (Packing.in_blocks(widths, LONGEST) if on_cuda else Packing.of(widths)).to(device)
+def _packed(run: ScanRun, widths: Sequence[int], device: torch.device) -> Packing:
+    """In rows as kernels take them where they are used, elsewhere with little padding."""
+    dtype = torch.bfloat16 if run.recipe.precision == "bfloat16" else torch.float32
+    narrow = is_narrow(run.shape, dtype, device)
+    return (Packing.in_blocks(widths, LONGEST) if narrow else Packing.of(widths)).to(device)
 
 
 def _laid_out(chosen: Int[Tensor, "E B"], pairs: Pairs, packing: Packing) -> tuple[Tensor, ...]:

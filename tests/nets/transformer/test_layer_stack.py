@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from espalier.nets.transformer import layer_launches, layer_stack
+from espalier.errors import ModelError
+from espalier.nets.transformer import encode, layer_launches, layer_stack, model
 from espalier.nets.transformer.biases import NEVER
 from espalier.nets.transformer.layer_launches import CELLS, groups_of
 from espalier.nets.transformer.layer_stack import (
     apart,
     circuits,
+    fits,
     is_narrow,
     side_by_side,
     sub_layers,
@@ -26,6 +28,7 @@ from espalier.nets.transformer.layer_stack import (
 from espalier.nets.transformer.model import TransformerShape, random_transformers
 
 SCRIPT = Path(__file__).with_name("interpreted_layers.py")
+COMPILING = Path(__file__).with_name("compiled_layers.py")
 SHAPE = TransformerShape(
     9, 9, width=128, hidden=512, heads=8, head_width=128, layers=2, decoder=True
 )
@@ -40,14 +43,24 @@ def test_kernels_do_what_layers_do_one_by_one():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs triton")
+def test_kernels_compile_for_a_device_that_need_not_be_there(tmp_path):
+    """In a process of its own: the other one interprets."""
+    environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
+    environment.pop("TRITON_INTERPRET", None)
+    command = [sys.executable, str(COMPILING)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture
 def narrow(monkeypatch):
     """Whether kernels take a stream on a CUDA device that need not be there."""
-    monkeypatch.setattr(layer_stack, "has_kernels", lambda capability: True)
+    monkeypatch.setattr(layer_stack, "_copies_blocks", lambda device: True)
 
-    def taken(shape, *, positions=64, dtype=torch.bfloat16, device="cuda"):
-        stream = torch.empty(4, 5, positions, shape.width, device=device)
-        return is_narrow(shape, stream, {"embedding": torch.empty(4, 9, 128, dtype=dtype)})
+    def taken(shape, *, rows=5, positions=64, dtype=torch.bfloat16, device="cuda"):
+        stream = torch.empty(4, rows, positions, shape.width, device=device)
+        return is_narrow(shape, dtype, stream.device) and fits(stream)
 
     with FakeTensorMode():
         yield taken
@@ -76,6 +89,7 @@ def test_kernels_take_narrow_streams(narrow, sizes):
         ("heads that are narrower than the stream", {"head_width": 64}, {}),
         ("hidden dimensions that the stream's do not divide", {"hidden": 192}, {}),
         ("many positions", {}, {"positions": 65}),
+        ("many rows", {}, {"rows": 1 << 16}),
         ("long numbers", {}, {"dtype": torch.float32}),
         ("other short numbers", {}, {"dtype": torch.float16}),
         ("a CPU", {}, {"device": "cpu"}),
@@ -85,12 +99,30 @@ def test_and_nothing_else(narrow, why, sizes, given):
     assert not narrow(replace(SHAPE, **sizes), **given), why
 
 
-def test_kernels_need_a_device_that_copies_blocks(narrow, monkeypatch):
-    """As Hopper's does."""
-    asked = []
-    monkeypatch.setattr(layer_stack, "has_kernels", lambda least: asked.append(least))
-    assert not narrow(SHAPE)
-    assert asked == [(9, 0)]
+@pytest.mark.parametrize(
+    ("triton", "descriptors", "capability", "copies"),
+    [
+        (True, True, (9, 0), True),
+        (True, True, (8, 9), False),
+        (True, False, (9, 0), False),
+        (False, True, (9, 0), False),
+    ],
+)
+def test_kernels_need_what_copies_blocks(monkeypatch, triton, descriptors, capability, copies):
+    """Hopper's devices do, and Triton with descriptors of tensors."""
+    monkeypatch.setattr(layer_stack, "has_triton", lambda: triton)
+    monkeypatch.setattr(layer_stack, "find_spec", lambda name: descriptors or None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    layer_stack._copies_blocks.cache_clear()
+    assert is_narrow(SHAPE, torch.bfloat16, torch.device("cuda")) is copies
+    layer_stack._copies_blocks.cache_clear()
+
+
+def test_a_misspelt_way_is_refused(monkeypatch):
+    monkeypatch.setattr(model, "LAYERS", "kernel")
+    weights, tokens = random_transformers(SHAPE, [0]), torch.zeros(1, 2, 3, dtype=torch.long)
+    with pytest.raises(ModelError, match="'kernel'; use 'kernels' or 'one by one'"):
+        encode(weights, SHAPE, tokens, lengths=torch.full((1, 2), 3))
 
 
 @given(st.integers(1, 500), st.integers(1, 64))

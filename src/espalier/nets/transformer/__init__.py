@@ -3,6 +3,7 @@
 from espalier.nets.transformer.biases import encoder_bias
 from espalier.nets.transformer.dropout import Dropout
 from espalier.nets.transformer.layer_launches import CELLS
+from espalier.nets.transformer.layer_stack import is_narrow
 from espalier.nets.transformer.model import (
     Positions,
     TransformerShape,
@@ -25,6 +26,7 @@ __all__ = [
     "decode",
     "encode",
     "encoder_bias",
+    "is_narrow",
     "norm",
     "random_transformers",
     "read_out",

@@ -1,10 +1,10 @@
 """Sub-layers of narrow Transformers as four Triton kernels: two forward and two back.
 
-A program has a row of CELLS positions, whose stream of WIDTH dimensions never leaves the chip, and
-a group of the sub-layer's parts: heads, or as many of an MLP's dimensions as the stream has. What
-a group adds to the stream is left to the next kernel to put together. Heads are given as circuits
-(Elhage et al. 2021): `qk` says how strongly one position attends to another, `ov` what it then adds
-to it, both WIDTH x WIDTH, so that keys and values are the stream itself.
+A program has a row of CELLS positions, whose stream of WIDTH dimensions stays on the chip within a
+sub-layer, and a group of the sub-layer's parts: heads, or as many of an MLP's dimensions as the
+stream has. What a group adds to the stream is left to the next kernel to put together. Heads are
+given as circuits (Elhage et al. 2021): `qk` says how strongly one position attends to another, `ov`
+what it then adds to it, both WIDTH x WIDTH, so that keys and values are the stream itself.
 
 The way back computes attention anew. Gradients of matrices are products over all positions; they
 are left to the caller, with their factors.
@@ -46,10 +46,48 @@ def _normed(z, WIDTH: tl.constexpr):
 
 
 @triton.jit
-def _through_norm(gradient, normed, inverse, scale, WIDTH: tl.constexpr):
-    """The gradient of the stream, from that of what the sub-layer read."""
-    slope = gradient * scale
-    return inverse * (slope - normed * (tl.sum(slope * normed, 1) / WIDTH)[:, None])
+def _entered(
+    stream_out, read_out, stream, added, scale, at, whole, group,
+    ADDED: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """What a sub-layer's matrices read of a row; the first group keeps it, and the stream."""
+    z = _gathered(stream, added, at, whole, ADDED)
+    scales = tl.load(scale + tl.arange(0, WIDTH)).to(tl.float32)[None, :]
+    x = (_normed(z, WIDTH)[0] * scales).to(scale.dtype.element_ty)
+    if group == 0:
+        tl.store(stream_out + at, z)
+        tl.store(read_out + at, x)
+    return x
+
+
+@triton.jit
+def _given_back(
+    gradient_out, given_out, gradient, added, at, whole, group, ADDED: tl.constexpr
+):  # fmt: skip
+    """A row's gradient as matrices see it; the first group keeps it."""
+    onward = _gathered(gradient, added, at, whole, ADDED)
+    given = onward.to(given_out.dtype.element_ty)
+    if group == 0:
+        tl.store(gradient_out + at, onward)
+        tl.store(given_out + at, given)
+    return given
+
+
+@triton.jit
+def _through_norm(
+    parts_out, scale_out, gradient, stream, scale, at, whole, row, group, WIDTH: tl.constexpr
+):  # fmt: skip
+    """Leave gradients of the stream and the norm's scale, from that of what matrices read.
+
+    What was normed is computed again: kept through a loop over parts, it would take registers.
+    """
+    normed, inverse = _normed(tl.load(stream + at), WIDTH)
+    k = tl.arange(0, WIDTH)
+    place = scale_out + (group * tl.num_programs(0) + row) * WIDTH
+    tl.store(place + k, tl.sum(gradient * normed, 0))
+    slope = gradient * tl.load(scale + k).to(tl.float32)[None, :]
+    found = inverse * (slope - normed * (tl.sum(slope * normed, 1) / WIDTH)[:, None])
+    tl.store(parts_out + group * whole + at, found.to(scale.dtype.element_ty))
 
 
 @triton.jit
@@ -82,13 +120,10 @@ def attend(
     member = row // rows
     place = member * own_layers + layer
     at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
-    z = _gathered(stream, added, at, whole, ADDED)
-    normed, _ = _normed(z, WIDTH)
-    scales = tl.load(scale + place * WIDTH + tl.arange(0, WIDTH)).to(tl.float32)[None, :]
-    x = (normed * scales).to(number)
-    if group == 0:
-        tl.store(stream_out + at, z)
-        tl.store(read_out + at, x)
+    scale += place * WIDTH
+    x = _entered(
+        stream_out, read_out, stream, added, scale, at, whole, group, ADDED, WIDTH
+    )  # fmt: skip
     keys = asked.load([row * CELLS, 0]) if ACROSS else x
     first_bias = (member * of_member + (row % rows) * of_row) * CELLS
     if not LEARNED:  # one for all heads
@@ -118,17 +153,14 @@ def feed_forward(
     number: tl.constexpr = scale.dtype.element_ty
     place = (row // rows) * own_layers + layer
     at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
-    z = _gathered(stream, added, at, whole, ADDED)
-    normed, _ = _normed(z, WIDTH)
-    scales = tl.load(scale + place * WIDTH + tl.arange(0, WIDTH)).to(tl.float32)[None, :]
-    x = (normed * scales).to(number)
-    if group == 0:
-        tl.store(stream_out + at, z)
-        tl.store(read_out + at, x)
+    scale += place * WIDTH
+    x = _entered(
+        stream_out, read_out, stream, added, scale, at, whole, group, ADDED, WIDTH
+    )  # fmt: skip
     first = group * EACH
     found = tl.zeros([CELLS, WIDTH], tl.float32)
     for block in tl.range(first, first + EACH):
-        hidden, _ = _bend(tl.dot(x, inner.load([place * WIDTH, block * WIDTH])))
+        hidden = _bend(tl.dot(x, inner.load([place * WIDTH, block * WIDTH])))[0]
         matrix = (place * BLOCKS + block) * WIDTH
         found = tl.dot(hidden.to(number), outer.load([matrix, 0]), found)
     tl.store(parts_out + group * whole + at, found.to(number))
@@ -148,14 +180,9 @@ def attend_back(
     number: tl.constexpr = scale.dtype.element_ty
     member = row // rows
     place = member * own_layers + layer
-    k = tl.arange(0, WIDTH)
     at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
     x = read.load([row * CELLS, 0])
-    onward = _gathered(gradient, added, at, whole, ADDED)
-    given = onward.to(number)
-    if group == 0:
-        tl.store(gradient_out + at, onward)
-        tl.store(given_out + at, given)
+    given = _given_back(gradient_out, given_out, gradient, added, at, whole, group, ADDED)
     keys = asked.load([row * CELLS, 0]) if ACROSS else x
     first_bias = (member * of_member + (row % rows) * of_row) * CELLS
     if not LEARNED:  # one for all heads
@@ -189,14 +216,10 @@ def attend_back(
         to_read = tl.dot(to_query, qk.load([matrix, 0]).T, to_read)
     if ACROSS:
         tl.store(asked_out + group * whole + at, to_keys.to(number))
-    # Taken again, not kept through the loop, whose registers are few.
-    normed, inverse = _normed(tl.load(stream + at), WIDTH)
-    scales = tl.load(scale + place * WIDTH + k).to(tl.float32)[None, :]
-    tl.store(
-        scale_out + (group * tl.num_programs(0) + row) * WIDTH + k, tl.sum(to_read * normed, 0)
-    )
-    found = _through_norm(to_read, normed, inverse, scales, WIDTH)
-    tl.store(parts_out + group * whole + at, found.to(number))
+    scale += place * WIDTH
+    _through_norm(
+        parts_out, scale_out, to_read, stream, scale, at, whole, row, group, WIDTH
+    )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=SIZES[:3])
@@ -211,14 +234,9 @@ def feed_forward_back(
     row, group = tl.program_id(0), tl.program_id(1)
     number: tl.constexpr = scale.dtype.element_ty
     place = (row // rows) * own_layers + layer
-    k = tl.arange(0, WIDTH)
     at = row * CELLS * WIDTH + _cells(CELLS, WIDTH)
     x = read.load([row * CELLS, 0])
-    onward = _gathered(gradient, added, at, whole, ADDED)
-    given = onward.to(number)
-    if group == 0:
-        tl.store(gradient_out + at, onward)
-        tl.store(given_out + at, given)
+    given = _given_back(gradient_out, given_out, gradient, added, at, whole, group, ADDED)
     first = group * EACH
     to_read = tl.zeros([CELLS, WIDTH], tl.float32)
     for block in tl.range(first, first + EACH):
@@ -229,10 +247,7 @@ def feed_forward_back(
         to_inner = (tl.dot(given, above.T) * slope).to(number)
         inner_out.store([row * CELLS, block * WIDTH], to_inner)
         to_read = tl.dot(to_inner, below.T, to_read)
-    normed, inverse = _normed(tl.load(stream + at), WIDTH)
-    scales = tl.load(scale + place * WIDTH + k).to(tl.float32)[None, :]
-    tl.store(
-        scale_out + (group * tl.num_programs(0) + row) * WIDTH + k, tl.sum(to_read * normed, 0)
-    )
-    found = _through_norm(to_read, normed, inverse, scales, WIDTH)
-    tl.store(parts_out + group * whole + at, found.to(number))
+    scale += place * WIDTH
+    _through_norm(
+        parts_out, scale_out, to_read, stream, scale, at, whole, row, group, WIDTH
+    )  # fmt: skip

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,10 +21,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
+from torch.utils._triton import has_triton
 
 from espalier.nets.transformer.biases import NEVER, never_unless
 from espalier.nets.transformer.layer_launches import CELLS, Plan, Stack
-from espalier.nets.transformer.short_attention import has_kernels
+from espalier.nets.transformer.short_attention import MOST
 
 if TYPE_CHECKING:
     from espalier.nets.transformer.model import TransformerShape
@@ -33,17 +36,30 @@ Weights = Mapping[str, Tensor]
 SubLayer = tuple[Float[Tensor, "E O D"], Tensor, Tensor]  # a norm's scale and two matrices
 
 
-def is_narrow(shape: TransformerShape, stream: Float[Tensor, "E R N D"], weights: Weights) -> bool:
-    """Whether `run_layers` does this on this device."""
+def is_narrow(shape: TransformerShape, dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether Transformers of such a shape and type are trained by kernels on this device."""
     return (
         shape.width in WIDTHS
         and shape.head_width >= shape.width
         and shape.hidden % shape.width == 0
-        and stream.shape[2] <= CELLS
-        and stream.is_cuda
-        and weights["embedding"].dtype == torch.bfloat16
-        and has_kernels((9, 0))
+        and dtype == torch.bfloat16
+        and device.type == "cuda"
+        and _copies_blocks(device)
     )
+
+
+def fits(stream: Float[Tensor, "E R N D"]) -> bool:
+    """Whether its rows are short enough for kernels, and few enough."""
+    members, rows, positions, width = stream.shape
+    return positions <= CELLS and members * rows * CELLS * width < MOST
+
+
+@cache
+def _copies_blocks(device: torch.device) -> bool:
+    """Whether the device does, as from Hopper on, and Triton, as from 3.4 on."""
+    if not has_triton() or find_spec("triton.tools.tensor_descriptor") is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= (9, 0)
 
 
 def circuits(
@@ -139,7 +155,8 @@ class _Layers(torch.autograd.Function):
         *flat: Tensor,
     ) -> Tensor:
         stack = Stack(plan, stream, asked, relative, flat)
-        found = stack.forward(stream)
+        with torch.cuda.device_of(stream):
+            found = stack.forward(stream)
         ctx.plan = plan
         kept = (*stack.streams.values(), *stack.read.values())
         ctx.save_for_backward(stream, asked, relative, *flat, *kept)
@@ -154,4 +171,5 @@ class _Layers(torch.autograd.Function):
         stack = Stack(ctx.plan, stream, asked, relative, flat)
         stack.streams = dict(zip(kinds, kept[: len(kinds)], strict=True))
         stack.read = dict(zip(kinds, kept[len(kinds) :], strict=True))
-        return None, *stack.backward(gradient.contiguous())
+        with torch.cuda.device_of(stream):
+            return None, *stack.backward(gradient.contiguous())

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -32,6 +32,7 @@ from espalier.nets.transformer.dropout import Dropout
 from espalier.nets.transformer.layer_launches import CELLS
 from espalier.nets.transformer.layer_stack import (
     apart,
+    fits,
     is_narrow,
     run_layers,
     side_by_side,
@@ -52,7 +53,8 @@ Positions = Literal["relative", "absolute"]
 # Sees the residual stream after a sub-layer: its layer, "attention" or "mlp", the stream.
 Watch = Callable[[int, str, Tensor], None]
 # How narrow Transformers are trained on CUDA: a kernel for a sub-layer, or operation by operation.
-LAYERS: Literal["kernels", "one by one"] = "kernels"
+Layers = Literal["kernels", "one by one"]
+LAYERS: Layers = "kernels"
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,11 @@ def decode(
 
 def _as_kernels(weights: Weights, shape: TransformerShape, stream: Stream) -> bool:
     """Whether all layers are run at once; reading, which has many sizes, goes one by one."""
-    return LAYERS == "kernels" and torch.is_grad_enabled() and is_narrow(shape, stream, weights)
+    if LAYERS not in get_args(Layers):
+        raise ModelError(f"LAYERS is {LAYERS!r}; use 'kernels' or 'one by one'")
+    if LAYERS == "one by one" or not torch.is_grad_enabled():
+        return False
+    return is_narrow(shape, weights["embedding"].dtype, stream.device) and fits(stream)
 
 
 def _encoder_layers(
