@@ -61,3 +61,13 @@ def markdown(table: pd.DataFrame) -> str:
         cells = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def within(share: float, half: float) -> str:
+    """A share with half of its interval, if there is one."""
+    return f"{share:.1%}" if pd.isna(half) else f"{share:.1%} ± {half:.1%}"
+
+
+def interval(cell: pd.Series) -> str:
+    """The same of a mean over seeds; a single one has no interval."""
+    return within(cell["mean"], cell["high"] - cell["mean"] if cell["seeds"] > 1 else float("nan"))

@@ -2,7 +2,7 @@
 
 Reads docs/results/data/learning, where the files that `python -m benchmarks.learn` wrote are put as
 they are, and paces in speed-h200.json and attention-h200.json; draws docs/images/learning.
-Transformers: see parity.py, scan.py, length.py and seeds.py.
+Transformers: see parity.py, scan.py, length.py and seeds.py; their manifests: runs.py.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from benchmarks.attention import SIZES
 from docs.pages.filling import DOCS, fill, join_rows, markdown, read_manifests, read_rows
 from docs.pages.length import at_small_scale, length_at_paper_scale, length_blocks
 from docs.pages.parity import KINDS, TABLE_2, beyond, draw_parity, fitting, table_3, trained
+from docs.pages.runs import of_kind, until_fitted
 from docs.pages.scan import (
     MODEL,
     after_as_many,
@@ -26,7 +27,7 @@ from docs.pages.scan import (
     taught,
     twice,
 )
-from docs.pages.seeds import seeds_blocks, until_fitted
+from docs.pages.seeds import seeds_blocks
 from espalier import experiments
 from espalier.experiments import PROGRAMS
 from espalier.files import write_figure, write_text
@@ -99,10 +100,6 @@ def take_in_manifests(data: Path) -> None:
         old = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         write_text(file, json.dumps(old | of_kind(new, kind)) + "\n")
     carried.unlink()
-
-
-def of_kind(manifests: dict[str, dict], kind: str) -> dict[str, dict]:
-    return {name: one for name, one in manifests.items() if one["kind"] == kind}
 
 
 def described(manifests: dict[str, dict]) -> pd.DataFrame:

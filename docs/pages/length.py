@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from docs.pages.filling import join_rows, markdown
-from docs.pages.scan import reached
+from docs.pages.runs import steps_of
 from espalier import experiments
 from espalier.experiments.intervals import summarise
 from espalier.experiments.length_models import STEPS
@@ -77,7 +77,7 @@ def length_runs(manifests: dict[str, dict]) -> pd.DataFrame:
             "variant": config["name"],
             "split": config["splits"][0],
             "seeds": len(check_seeds(config["seeds"])),
-            "steps": f"{reached(one):,}",
+            "steps": steps_of(one),
             "batch": recipe["batch"],
             "optimiser": recipe["optimiser"],
             "products": recipe["precision"],

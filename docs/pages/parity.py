@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from docs.pages.runs import kind_of, named, pace, seconds_of, steps_of
 from espalier import experiments
 from espalier.data import ParityConfig, parity_set
 from espalier.experiments import KINDS, beside
@@ -57,20 +58,19 @@ def trained(manifests: dict[str, dict]) -> pd.DataFrame:
         shape, recipe = one["config"]["shape"], one["config"]["recipe"]
         if shape.get("first_biases") is not None:
             continue  # not Table 3's
-        kind = (shape["layers"], "yes" if shape["shared"] else "no", shape["positions"])
-        found[kind] = {
+        found[kind_of(shape)] = {
             "seeds": one["config"]["seeds"],
-            "steps": f"{recipe['steps']:,}",
+            "steps": steps_of(one),
             "batch": recipe["batch"],
             "products": recipe["precision"],
             "optimiser": f"{recipe['optimiser']}, {recipe['learning_rate']:g}",
             "device": one["device"],
             "torch": one["versions"]["torch"],
-            "seconds": round(one["seconds"]),
-            "steps/s": round(recipe["steps"] / one["seconds"]),
+            "seconds": seconds_of(one),
+            "steps/s": pace(one),
             "data": one["data"]["sha256"][:12],
         }
-    return pd.DataFrame([_named(kind) | found[kind] for kind in TABLE_3 if kind in found])
+    return pd.DataFrame([named(kind) | found[kind] for kind in TABLE_3 if kind in found])
 
 
 def table_3(rows: pd.DataFrame) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def table_3(rows: pd.DataFrame) -> pd.DataFrame:
     table = experiments.find("alta-table-3").tabulate(rows).set_index(KINDS)
     found = []
     for kind, printed in TABLE_3.items():
-        row = _named(kind)
+        row = named(kind)
         for name, paper in zip(SLICES, printed, strict=True):
             here = f"{table.loc[kind, name]:.1%}" if kind in table.index else "not yet trained"
             row |= {f"{name}, paper": paper, f"{name}, here": here}
@@ -95,7 +95,7 @@ def fitting(curves: pd.DataFrame) -> pd.DataFrame:
         own = curves[curves["learner"] == name].sort_values("step")
         if len(own):
             steps = {f"{row.step:,}": f"{row.short:.1%}" for row in own.itertuples()}
-            found.append(_named(kind) | steps)
+            found.append(named(kind) | steps)
     return pd.DataFrame(found)
 
 
@@ -113,7 +113,7 @@ def beyond(rows: pd.DataFrame) -> pd.DataFrame:
             kept = f"{taught['right'].sum()} of {taught['strings'].sum()}"
             few = {f"right, {a} to {b} ones": _share(long, "right", a, b) for a, b in FEW}
             many = {f"answer 1, {a} to {b} ones": _share(long, "odd", a, b) for a, b in MANY}
-            found.append(_named(kind) | {"right, trained on": kept} | few | many)
+            found.append(named(kind) | {"right, trained on": kept} | few | many)
     return pd.DataFrame(found)
 
 
@@ -126,8 +126,3 @@ def known_cells(config: ParityConfig) -> set[tuple[int, int]]:
 def _share(rows: pd.DataFrame, of: str, low: int, high: int) -> str:
     some = rows[rows["ones"].between(low, high)]
     return f"{some[of].sum() / some['strings'].sum():.1%}"
-
-
-def _named(kind: tuple[int, str, str]) -> dict[str, object]:
-    layers, shared, positions = kind
-    return {"layers": layers, "shared": shared, "positions": positions}

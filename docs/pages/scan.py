@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from docs.pages.runs import Manifests, by_kind, named, pace, recipe_of, seconds_of, steps_of
 from espalier import experiments
 from espalier.files import write_figure
 
@@ -35,7 +36,7 @@ TABLE_6 = {
 }
 KINDS = ["split", "sharing", "positions"]
 MODEL = ["layers", "sharing", "positions"]
-MARKS = "*†‡§¶"  # for fewer steps than others, the fewest first
+MARKS = "*†‡§¶"  # for fewer steps than others, the fewest first; then each two times, and so on
 
 
 def table_6(rows: pd.DataFrame) -> pd.DataFrame:
@@ -65,7 +66,8 @@ def table_6(rows: pd.DataFrame) -> pd.DataFrame:
 def fewer_steps(rows: pd.DataFrame) -> dict[int, str]:
     """The marks of numbers of steps that are not the most."""
     last = rows.groupby([*KINDS, "layers"])["step"].max()
-    return dict(zip(sorted(set(last) - {last.max()}), MARKS, strict=False))
+    marks = (mark * times for times in itertools.count(1) for mark in MARKS)
+    return dict(zip(sorted(set(last) - {last.max()}), marks, strict=False))
 
 
 def steps_told(rows: pd.DataFrame) -> str:
@@ -123,32 +125,21 @@ def left_out(rows: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def taught(manifests: dict[str, dict]) -> pd.DataFrame:
-    """What was trained, where, and for how long; each has a member for every split.
-
-    Of two runs of one Transformer the one that went further is told.
-    """
-    found: dict[tuple, dict[str, object]] = {}
-    for one in sorted(manifests.values(), key=reached):
-        shape, recipe = one["config"]["shape"], one["config"]["recipe"]
-        kind = (shape["layers"], "yes" if shape["shared"] else "no", shape["positions"])
-        found[kind] = {
-            **dict(zip(["layers", "shared", "positions"], kind, strict=True)),
-            "steps": f"{reached(one):,}",
-            "batch": recipe["batch"],
-            "products": recipe["precision"],
+def taught(manifests: Manifests) -> pd.DataFrame:
+    """What was trained, where, and for how long; each has a member for every split."""
+    return pd.DataFrame(
+        named(kind)
+        | {
+            "steps": steps_of(one),
+            "batch": recipe_of(one)["batch"],
+            "products": recipe_of(one)["precision"],
             "device": one["device"],
             "torch": one["versions"]["torch"],
-            "seconds": round(one["seconds"]) or "-",  # of a run that was killed: not known
-            "steps/s": round(reached(one) / one["seconds"]) if one["seconds"] else "-",
+            "seconds": seconds_of(one),
+            "steps/s": pace(one),
         }
-    order = ["layers", "shared", "positions"]
-    return pd.DataFrame(found.values()).sort_values(order, ascending=[True, False, False])
-
-
-def reached(manifest: dict) -> int:
-    """The last step of a run; one that says nothing of it went to the end of its recipe."""
-    return int(manifest.get("reached", manifest["config"]["recipe"]["steps"]))
+        for kind, one in by_kind(manifests).items()
+    )
 
 
 def draw_scan(rows: pd.DataFrame, pictures: Path) -> None:

@@ -64,7 +64,7 @@ def manifest(split, **more):
     recipe = {"steps": 40, "batch": 64, "optimiser": "adafactor", "precision": "bfloat16"}
     config = {"name": "reference", "splits": [split], "seeds": [0, 1], "recipe": recipe}
     about = {"device": "X", "versions": {"torch": "2"}, "seconds": 5.0, "config": config}
-    return about | more
+    return about | {"status": "finished"} | more
 
 
 def test_the_papers_scale_has_the_same_tables_and_names_what_is_missing(rows, tmp_path):

@@ -7,6 +7,7 @@ from docs.pages.scan import (
     TABLE_6,
     after_as_many,
     draw_scan,
+    fewer_steps,
     left_out,
     mark_fewer_steps,
     put_the_papers_beside,
@@ -71,6 +72,15 @@ def test_every_number_of_steps_has_a_mark_of_its_own(rows):
     assert table.loc[("length", "no", "relative"), "2, here"] == "8.0%*"
     assert table.loc[("length", "yes", "relative"), "2, here"] == "6.0%"
     assert steps_told(few) == "`*`: after 12 steps; `†`: after 15 steps in place of 20."
+
+
+def test_marks_do_not_run_out(rows):
+    many = pd.concat(rows.assign(layers=n, step=n) for n in (2, 6, 16, 32, 64, 128, 256))
+    marks = fewer_steps(many)
+    assert list(marks) == [2, 6, 16, 32, 64, 128]
+    assert len(set(marks.values())) == 6
+    assert table_6(many)["128, here"].str.endswith(marks[128]).sum() > 0
+    assert steps_told(many).endswith(f"`{marks[128]}`: after 128 steps in place of 256.")
 
 
 def test_rings_in_the_figure_are_for_fewer_steps_alone(rows):
@@ -145,7 +155,7 @@ def test_figures_are_drawn_and_runs_told(rows, tmp_path):
         shape = {"layers": layers, "shared": shared, "positions": "relative"}
         recipe = {"steps": 100_000, "batch": 64, "precision": "bfloat16"}
         told = {"config": {"shape": shape, "recipe": recipe}, "device": "X", "seconds": 50.2}
-        return told | {"versions": {"torch": "2"}}
+        return told | {"versions": {"torch": "2"}, "status": "finished"}
 
     table = taught({"a": manifest(6, True), "b": manifest(2, False), "c": manifest(2, True)})
     assert table[["layers", "shared"]].to_numpy().tolist() == [[2, "yes"], [2, "no"], [6, "yes"]]
@@ -157,10 +167,12 @@ def test_of_two_runs_the_one_that_went_further_is_told():
         shape = {"layers": 32, "shared": True, "positions": "relative"}
         recipe = {"steps": steps, "batch": 64, "precision": "bfloat16"}
         told = {"config": {"shape": shape, "recipe": recipe}, "device": "X", "seconds": seconds}
-        return told | {"versions": {"torch": "2"}} | more
+        return told | {"versions": {"torch": "2"}, "status": "finished"} | more
 
-    runs = {"new": manifest(100_000, 32.0, reached=64_000), "old": manifest(20_000, 20.0)}
+    stopped = {"reached": 64_000, "status": "interrupted"}
+    runs = {"new": manifest(100_000, 32.0, taken=64_640, **stopped), "old": manifest(20_000, 20.0)}
     (line,) = taught(runs).to_dict("records")
-    assert (line["steps"], line["seconds"], line["steps/s"]) == ("64,000", 32, 2_000)
-    (line,) = taught({"killed": manifest(100_000, 0.0, reached=60_000)}).to_dict("records")
+    assert (line["steps"], line["seconds"], line["steps/s"]) == ("64,000", 32, 2_020)
+    killed = manifest(100_000, 0.0, reached=60_000, status="running")
+    (line,) = taught({"killed": killed}).to_dict("records")
     assert (line["steps"], line["seconds"], line["steps/s"]) == ("60,000", "-", "-")

@@ -1,12 +1,10 @@
 """Five seeds beside single seeds and the paper: what there is, and what is missing."""
 
-import json
-
 import pandas as pd
 import pytest
 from docs.pages.parity import TABLE_3
 from docs.pages.scan import DEPTHS, TABLE_6
-from docs.pages.seeds import ended, seeds_blocks, until_fitted
+from docs.pages.seeds import seeds_blocks, seeds_told, translators_ended
 
 MODELS = [(2, "yes", "relative"), (2, "no", "absolute"), (6, "yes", "relative")]
 
@@ -85,6 +83,7 @@ def test_table_6_has_intervals_beside_single_seeds_and_names_what_is_missing(
     said = "share in 9 of 12 cells, and one that rounds to the paper's in 12 of 12."
     assert said in block
     assert "| 2 | yes | relative | 5 | 20,000 | 100,000 | 64 | bfloat16 | X |" in block
+    assert "| finished | 50 | 398 |" in block
     missing = [line for line in block.splitlines() if line.startswith("- ")]
     assert missing == [
         "- 2 layers, shared weights, absolute positions",
@@ -99,7 +98,7 @@ def test_table_6_has_intervals_beside_single_seeds_and_names_what_is_missing(
 
 def test_training_that_ended_without_being_fitted_is_marked(five):
     cut = five[(five["layers"] == 2) | (five["step"] < 20_000)]
-    assert ended(cut) == {
+    assert translators_ended(cut, {}) == {
         (2, "no", "absolute"): "20,000",
         (2, "yes", "relative"): "20,000",
         (6, "yes", "relative"): "15,000, not fitted",
@@ -145,14 +144,41 @@ def test_tables_2_and_3_have_a_line_for_what_was_trained(tmp_path):
     for line, paper in ((two, "78%"), (three, TABLE_3[8, "yes", "relative"][1])):
         cells = [line[f"length > 20, {title}"] for title in ("paper", "one seed", "five seeds")]
         assert cells == [paper, "50.0%", "62.5% ± 12.3%"]
-        assert line["steps"] == "25,000"
+        assert line["steps"] == "25,000"  # before the recipe's last: the rule ended it
     assert "| Sum + Modulo | 5 | 25,000 | 100,000 |" in blocks["alta-table-2-seeds"]
     assert blocks["alta-table-2-seeds"].endswith(":\n\n- Sequential (Absolute)")
     assert blocks["alta-table-3-seeds"].count("\n- ") == 7
 
 
-def test_runs_that_end_once_fitted_are_told_from_others():
-    runs = [manifest("scan", shape={"layers": 2}), manifest("traces")]
-    assert all(map(until_fitted, runs))
-    others = json.loads(json.dumps(runs).replace("0.99", "null"))
-    assert not any(map(until_fitted, others))
+def test_tables_2_and_3_say_how_many_seeds_there_are_and_what_was_not_fitted(tmp_path):
+    rule = {"until": "fitted", "step": 100_000}
+    shape = {"layers": 8, "sharing": "yes", "positions": "relative"}
+    program = {"program": "sum-modulo", "version": "traces"}
+    answers(3, **shape, **rule).to_parquet(tmp_path / "alta-table-3-seeds.parquet")
+    answers(3, **program, **rule).to_parquet(tmp_path / "alta-table-2-seeds.parquet")
+    singles = {"alta-table-2": answers(1, **program), "alta-table-3": answers(1, **shape)}
+    own = {"layers": 8, "shared": True, "positions": "relative"}
+    runs = {
+        "traces-sum-modulo-1": manifest("traces", reached=100_000, fitted=0),
+        "parity-1": manifest("parity", shape=own, reached=100_000, fitted=2),
+    }
+    for block in seeds_blocks(tmp_path, runs, singles=singles, pictures=tmp_path).values():
+        (line,) = lines_of(block)
+        assert line["steps"] == "100,000, not fitted"
+        assert line["ones > 20, three seeds"] == "56.2% ± 15.5%"
+        assert "five" not in block
+
+
+def test_seeds_are_counted_in_words(five):
+    by = ["layers", "sharing", "positions"]
+    assert seeds_told(five, by) == "five seeds"
+    assert seeds_told(five[(five["layers"] == 2) | (five["seed"] < 3)], by) == "three to five seeds"
+    assert seeds_told(five[five["seed"] == 0], by) == "one seed until fitted"
+
+
+def test_a_single_seed_until_fitted_has_a_column_and_no_interval(tmp_path, single, five):
+    five[five["seed"] == 2].to_parquet(tmp_path / "alta-table-6-seeds.parquet")
+    singles = {"alta-table-6": single}
+    (block,) = seeds_blocks(tmp_path, {}, singles=singles, pictures=tmp_path).values()
+    line = lines_of(block)[0]
+    assert (line["2, one seed"], line["2, one seed until fitted"]) == ("11.0%", "11.0%")
