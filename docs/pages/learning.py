@@ -73,14 +73,13 @@ def learning(docs: Path = DOCS) -> list[str]:
             "left-out": left_out(steps),
         }
     if any(data.glob("alta-length-split.*")):
-        split = read_rows(data, "alta-length-split")
+        split = join_rows(data, "alta-length-split", ["variant", "seed"])
         drawn = experiments.find("alta-length-split").draw(split)
         write_figure(pictures / "alta-length-split.png", drawn)
         variants = of_kind(manifests, "scan-variant")
         small = {name: one for name, one in variants.items() if at_small_scale(one)}
         others = {name: one for name, one in variants.items() if name not in small}
-        tables = length_blocks(split, small)
-        blocks |= {name: markdown(table) for name, table in tables.items()}
+        blocks |= length_blocks(split, small, scale="small")
         blocks["length-paper"] = length_at_paper_scale(data, others, pictures)
     fitted = {name: one for name, one in told.items() if until_fitted(one)}
     blocks |= seeds_blocks(data, fitted, singles=singles, pictures=pictures)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pandas as pd
 
-from docs.pages.filling import join_rows, markdown
-from docs.pages.runs import steps_of
+from docs.pages.filling import interval, join_rows, markdown
+from docs.pages.runs import Manifests, not_trained, recipe_of, seconds_of, steps_of
 from espalier import experiments
+from espalier.experiments import Scale
 from espalier.experiments.intervals import summarise
-from espalier.experiments.length_models import STEPS
+from espalier.experiments.length_models import STEPS, length_variants
 from espalier.experiments.length_split import BEAMS, BEST, TRAINING, shares
 from espalier.files import write_figure
 from espalier.training import check_seeds
 
 PAPER = (0.06, 0.11)  # Table 6, split by length, 2 and 6 layers
 VARIANTS = sorted(STEPS, key=lambda name: name != "reference")
-COMMAND = "`espalier reproduce alta-length-split --scale paper`"
+COMMAND = "`espalier reproduce alta-length-split --scale {}`"
+BESIDE = 3  # variants in one table beside the reference, so that none is wider than the page
 AT_PAPER_SCALE = {  # what is said before each table
     "length-runs": "",
     "length-ways": "{greedy:,} test commands, {beams:,} by beams, after each one's last step:",
@@ -27,15 +30,28 @@ AT_PAPER_SCALE = {  # what is said before each table
 }
 
 
-def length_blocks(rows: pd.DataFrame, manifests: dict[str, dict]) -> dict[str, pd.DataFrame]:
-    """The section's tables by the names of their places."""
+def length_blocks(rows: pd.DataFrame, manifests: Manifests, *, scale: Scale) -> dict[str, str]:
+    """The section's texts by the names of their places; the first names what is missing, too."""
+    runs = length_runs(manifests)
+    parts = [markdown(runs) if len(runs) else "", *missing(rows, scale)]
     return {
-        "length-runs": length_runs(manifests),
-        "length-ways": length_ways(rows),
-        "length-steps": length_steps(rows),
-        "length-within": length_within(rows),
-        "length-actions": length_actions(rows),
+        "length-runs": "\n\n".join(part for part in parts if part),
+        "length-ways": "\n\n".join(map(markdown, length_ways(rows))),
+        "length-steps": markdown(length_steps(rows)),
+        "length-within": markdown(length_within(rows)),
+        "length-actions": markdown(length_actions(rows)),
     }
+
+
+def missing(rows: pd.DataFrame, scale: Scale) -> list[str]:
+    """The variants that have no rows: those to be trained at this scale, and others."""
+    wanted = {run.name for run in length_variants(scale)}
+    none = [name for name in VARIANTS if name not in set(rows["variant"])]
+    others = ", ".join(name for name in none if name not in wanted)
+    return [
+        not_trained(COMMAND.format(scale), [name for name in none if name in wanted]),
+        f"No part of the {scale} scale: {others}." if others else "",
+    ]
 
 
 def at_small_scale(manifest: dict) -> bool:
@@ -43,22 +59,19 @@ def at_small_scale(manifest: dict) -> bool:
     return manifest["config"]["splits"][0].partition("+")[0] != "length"
 
 
-def length_at_paper_scale(data: Path, manifests: dict[str, dict], pictures: Path) -> str:
-    """The same tables and figure of the paper's scale; what is missing is named."""
+def length_at_paper_scale(data: Path, manifests: Manifests, pictures: Path) -> str:
+    """The same texts and figure of the paper's scale."""
     if not any(data.glob("alta-length-split-paper.*")):
-        return f"Not trained yet: {COMMAND}."
-    rows = join_rows(data, "alta-length-split-paper", ["variant"])
+        return not_trained(COMMAND.format("paper"))
+    rows = join_rows(data, "alta-length-split-paper", ["variant", "seed"])
     parts = []
-    for name, table in length_blocks(rows, manifests).items():
+    for name, text in length_blocks(rows, manifests, scale="paper").items():
         said = AT_PAPER_SCALE[name].format(greedy=asked(rows, "greedy"), beams=asked(rows, BEAMS))
-        parts += [said, markdown(table)] if len(table) else []
+        parts += [said, text] if text else []
     figure = experiments.find("alta-length-split").draw(rows)
     write_figure(pictures / "alta-length-split-paper.png", figure)
     said = "accuracy over training in four ways of counting at the paper's scale, a line a variant"
     parts.append(f"![{said}](../images/learning/alta-length-split-paper.png)")
-    missing = [name for name in VARIANTS if name not in set(rows["variant"])]
-    if missing:
-        parts.append(f"Not trained yet ({COMMAND}): {', '.join(missing)}.")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -68,42 +81,66 @@ def asked(rows: pd.DataFrame, way: str) -> int:
     return int(own.max()) if len(own) else 0
 
 
-def length_runs(manifests: dict[str, dict]) -> pd.DataFrame:
+def length_runs(manifests: Manifests) -> pd.DataFrame:
     """What was trained, where, and for how long."""
-    found = {}
-    for one in manifests.values():
-        config, recipe = one["config"], one["config"]["recipe"]
-        found[config["name"]] = {
-            "variant": config["name"],
-            "split": config["splits"][0],
-            "seeds": len(check_seeds(config["seeds"])),
+    return pd.DataFrame(
+        {
+            "variant": one["config"]["name"],
+            "split": one["config"]["splits"][0],
+            "seeds": len(check_seeds(one["config"]["seeds"])),
             "steps": steps_of(one),
-            "batch": recipe["batch"],
-            "optimiser": recipe["optimiser"],
-            "products": recipe["precision"],
+            "batch": recipe_of(one)["batch"],
+            "optimiser": recipe_of(one)["optimiser"],
+            "products": recipe_of(one)["precision"],
             "device": one["device"],
             "torch": one["versions"]["torch"],
-            "seconds": round(one["seconds"]),
+            "seconds": seconds_of(one),
         }
-    return pd.DataFrame([found[name] for name in VARIANTS if name in found])
+        for one in kept_runs(manifests)
+    )
 
 
-def length_ways(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a way of counting, a column a variant; in bold what the paper's numbers could be."""
-    table = experiments.find("alta-length-split").tabulate(rows)
-    steps = table.groupby("variant")["step"].first()
-    cells = table.set_index(["way", "variant"])
-    ways = [way for way in dict.fromkeys(rows["way"]) if way not in (TRAINING, BEAMS)]
-    ways = [ways[0], BEST, *ways[1:], BEAMS, TRAINING]
+def kept_runs(manifests: Manifests) -> list[dict]:
+    """A variant may have several; not those whose seeds one with as many or more has, too."""
+    found: list[tuple[str, set[int], dict]] = []
+    runs = [(one, set(check_seeds(one["config"]["seeds"]))) for one in reversed(manifests.values())]
+    for one, seeds in sorted(runs, key=lambda run: -len(run[1])):
+        name = one["config"]["name"]
+        if not any(name == other and seeds <= more for other, more, _ in found):
+            found.append((name, seeds, one))
+    ordered = sorted(found, key=lambda run: (VARIANTS.index(run[0]), min(run[1])))
+    return [one for _, _, one in ordered]
+
+
+def length_ways(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """A line a way of counting, a column a variant; in bold what the paper's numbers could be.
+
+    Many variants make several tables, and the reference is in each.
+    """
+    cells = experiments.find("alta-length-split").tabulate(rows).set_index(["way", "variant"])
+    ways = [way for way in dict.fromkeys(rows["way"]) if way not in ("greedy", TRAINING, BEAMS)]
+    ways = ["greedy", BEST, *ways, BEAMS, TRAINING]
     found = []
-    for way in ways:
-        line: dict[str, object] = {"counted": way}
-        for name in VARIANTS:
-            if name in steps:
-                cell = cells.loc[(way, name)] if (way, name) in cells.index else None
-                line[f"{name}, {steps[name]:,}"] = "-" if cell is None else _cell(cell)
-        found.append(line)
-    return pd.DataFrame(found)
+    for names in side_by_side(rows):
+        table = pd.DataFrame({"counted": ["steps", "seeds", *ways]})
+        for name in names:
+            own = rows[rows["variant"] == name]
+            about = [f"{own['step'].max():,}", str(own["seed"].nunique())]
+            places = [(way, name) for way in ways]
+            said = [_cell(cells.loc[at]) if at in cells.index else "-" for at in places]
+            table[name] = [*about, *said]
+        found.append(table)
+    return found
+
+
+def side_by_side(rows: pd.DataFrame) -> list[list[str]]:
+    """The variants of each table, as even in number as can be, beside the reference."""
+    first, *others = VARIANTS
+    others = [name for name in others if name in set(rows["variant"])]
+    least = [first] if first in set(rows["variant"]) else []
+    count = max(1, -(-len(others) // BESIDE))
+    ends = [round(n * len(others) / count) for n in range(count + 1)]
+    return [least + others[a:b] for a, b in itertools.pairwise(ends)]
 
 
 def length_steps(rows: pd.DataFrame) -> pd.DataFrame:
@@ -149,7 +186,7 @@ def length_actions(rows: pd.DataFrame) -> pd.DataFrame:
     table = pd.DataFrame({"actions": means.index, "commands": _commands(greedy)})
     for name in VARIANTS:
         if name in means:
-            table[name] = [f"{share:.1%}" for share in means[name]]
+            table[name] = ["-" if pd.isna(share) else f"{share:.1%}" for share in means[name]]
     return table
 
 
@@ -159,6 +196,6 @@ def _commands(greedy: pd.DataFrame) -> list[int]:
 
 
 def _cell(found: pd.Series, *, bold: bool = True) -> str:
-    text = f"{found['mean']:.1%} ± {found['high'] - found['mean']:.1%}"
+    text = interval(found)
     inside = PAPER[0] - 0.005 <= found["mean"] < PAPER[1] + 0.005
     return f"**{text}**" if bold and inside else text
