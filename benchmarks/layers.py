@@ -155,7 +155,8 @@ def main(words: list[str] | None = None) -> None:
     base = next(one for one in translators("paper") if "shared relative" in describe(one))
     device = torch.device("cuda")
     if not torch.cuda.is_available() or not is_narrow(base.shape, torch.bfloat16, device):
-        raise SystemExit("this needs Triton from 3.4 on and a CUDA device of capability 9.0 or more")
+        needed = "Triton from 3.4 on and a CUDA device of capability 9.0 or more"
+        raise SystemExit(f"this needs {needed}")
     table: list[dict[str, object]] = []
     for layers in args.layers:
         run = replace(base, shape=replace(base.shape, layers=layers), seeds=args.seeds)
