@@ -134,6 +134,12 @@ def test_what_was_trained_is_asked(app, tmp_path, capsys, monkeypatch):
     with pytest.raises(es.DataError, match="'jmp' is not a word of SCAN"):
         app("ask", actions, "jmp")
 
+    (tmp_path / "bits" / "metrics.parquet").unlink()
+    app("train", "parity", "--length", "3", *words, *strings, "--out", bits)
+    assert "there are no measures to show" in capsys.readouterr().err
+    with pytest.raises(es.FileError, match="has lost its measures, which name its 2 models"):
+        app("ask", bits, "011")
+
 
 def test_seeds_are_those_of_the_file_unless_a_flag_says_otherwise(app, tmp_path):
     file = tmp_path / "run.toml"

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from espalier.errors import FileError
+from espalier.errors import ConfigError, FileError
 from espalier.runs import RESUME, Plan, RunFolder, Snapshot, fit, list_runs, open_run
 from runs.test_loop import learner_of
 
@@ -85,3 +85,31 @@ def test_the_state_of_another_network_is_refused_by_its_tensor(tmp_path):
         folder.save_resume(wrong, 3)
         with pytest.raises(FileError, match=rf"resume.safetensors is of another network: .*{says}"):
             fit(learner_of("ensemble"), Plan(1), folder=folder)
+
+
+@pytest.mark.parametrize("epochs", [None, "4", [], float("nan"), 1e400, True, 3])
+def test_epochs_that_are_no_number_are_another_run(tmp_path, epochs):
+    folder = RunFolder.create(tmp_path)
+    folder.write_manifest(ABOUT | {"config": {"recipe": {"epochs": epochs}}})
+    asked = ABOUT | {"config": {"recipe": {"epochs": 4}}}
+    if epochs == 3:
+        open_run(folder, asked)  # more of the same
+    else:
+        with pytest.raises(ConfigError, match=r"holds another run: recipe\.epochs"):
+            open_run(folder, asked)
+
+
+@pytest.mark.parametrize("name", [".lock", "metrics.jsonl", "metrics.parquet"])
+def test_folders_in_place_of_files_do_not_stop_the_list(tmp_path, name):
+    for run in ("first", "other"):
+        RunFolder.create(tmp_path / run).write_manifest(ABOUT)
+    (tmp_path / "first" / name).mkdir()
+    found = {run.name: run.status for run in list_runs(tmp_path)}
+    assert found["other"] == "finished"
+
+
+@pytest.mark.parametrize("epochs", [float("inf"), "many", [4]])
+def test_a_number_of_epochs_that_is_none_does_not_stop_the_list(tmp_path, epochs):
+    RunFolder.create(tmp_path / "run").write_manifest(ABOUT | {"epochs": epochs})
+    [run] = list_runs(tmp_path)
+    assert (run.status, run.trouble[:39]) == ("damaged", "its epochs or measures are no numbers (")

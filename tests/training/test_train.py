@@ -12,8 +12,8 @@ from espalier.learnability import supervision
 from espalier.learnability.supervision import ReadableSettings, TraceSettings
 from espalier.nets.lstm import read_tensors
 from espalier.nets.transformer.model import TransformerShape
-from espalier.runs import Interrupted, RunFolder
-from espalier.training import KINDS, SYMBOLS, Network, Recipe, StepRecipe, open_run
+from espalier.runs import Interrupted, RunFolder, Snapshot, describe_run
+from espalier.training import KINDS, SYMBOLS, Network, Recipe, StepRecipe, open_run, seed_of
 from small_disk import small_disk
 
 ENTRY = es.zoo.load("parity-sequential-relative")
@@ -207,3 +207,14 @@ def test_a_run_is_drawn_and_saved(kind, tmp_path):
     for suffix in ("html", "csv", "png"):
         found.save(tmp_path / f"run.{suffix}")
     assert found.members[0] in (tmp_path / "run.html").read_text()
+
+
+@pytest.mark.parametrize("settings", [{"seed": 1e9}, {"seed": True}, {"seed": 10**30}, {}])
+@pytest.mark.parametrize("corpus", [None, 3, {"seed": 10**30}])
+def test_a_seed_that_a_manifest_does_not_say_is_not_known(tmp_path, settings, corpus):
+    folder = RunFolder.create(tmp_path)
+    folder.save_checkpoint("epoch-1", Snapshot({}, {"step": "1"}))
+    for config in (settings | {"corpus": corpus}, {"members": []}, {"members": [3]}):
+        about = describe_run("scaffold", config, data={}, device=torch.device("cpu"))
+        folder.write_manifest(about)
+        assert seed_of(tmp_path) is None

@@ -220,6 +220,9 @@ def _show(rows: Sequence[Row], shares: Sequence[float] | None = None) -> None:
     """A line a member: its last measures, and the share of inputs answered as a program does."""
     from espalier.runs import latest
 
+    if not rows:
+        say("there are no measures to show: metrics.parquet was removed after the training")
+        return
     hidden = ("epoch", "member")
     shown = [{k: v for k, v in row.items() if k not in hidden} for row in latest(rows)]
     if shares is not None:

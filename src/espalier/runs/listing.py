@@ -50,8 +50,14 @@ def list_runs(folder: str | os.PathLike[str]) -> list[RunSummary]:
 def _summary(run: RunFolder, name: str) -> RunSummary:
     try:
         return _read(run, name)
-    except (FileError, KeyError, TypeError, ValueError) as error:
-        why = str(error) if isinstance(error, FileError) else f"its measures lack {error}"
+    except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
+        match error:
+            case OSError():
+                why = str(error)
+            case KeyError():
+                why = f"its measures lack {error}"
+            case _:
+                why = f"its epochs or measures are no numbers ({error})"
         return RunSummary(name, "?", "damaged", 0, 0.0, 0, {}, why)
 
 

@@ -135,7 +135,8 @@ def _refuse_other_data(folder: RunFolder, old: dict[str, Any], new: dict[str, An
 
 
 def _grown(name: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
-    return f".{name}".endswith(f".{GROWABLE}") and after.get(name, 0) >= before.get(name, 0)
+    new, old = after.get(name), before.get(name)  # the old one may be edited by hand
+    return f".{name}".endswith(f".{GROWABLE}") and type(new) is type(old) is int and new >= old
 
 
 def _flat(config: Any, prefix: str = "") -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 
 import torch
 
-from espalier.errors import ConfigError, ModelError
+from espalier.errors import ConfigError, FileError, ModelError
 from espalier.nets.lstm import find_checkpoint, member_names
 from espalier.results import Result
 from espalier.runs import (
@@ -138,6 +138,11 @@ class TrainedRun(Result):
         if ask is None:
             raise ModelError(f"models of kind {self.kind!r} answer nothing; see models")
         found: list[list[str]] = ask(inputs)
+        if len(found) != len(self.members):
+            raise FileError(
+                f"{self.folder} has lost its measures, which name its {len(found)} models; copy "
+                f"metrics.parquet there anew, or train it again in another folder"
+            )
         return found
 
     def to_frame(self) -> pandas.DataFrame:
@@ -252,7 +257,7 @@ def open_run(
 
 
 def seed_of(path: str | os.PathLike[str], *, member: str | None = None) -> int | None:
-    """The seed of the language model in a run's folder or checkpoint; None if no run is there.
+    """The seed of the language model in a run's folder or checkpoint; None if no run says it.
 
     >>> import tempfile
     >>> from espalier.training import ScaffoldRun
@@ -269,8 +274,9 @@ def seed_of(path: str | os.PathLike[str], *, member: str | None = None) -> int |
     if manifest is None:
         return None
     config = manifest["config"]
-    if "members" in config:
+    if isinstance(several := config.get("members"), list):
         names = member_names(file)
-        config = config["members"][names.index(member) if member in names else 0]
-    seed = config.get("seed", config.get("corpus", {}).get("seed"))
-    return seed if isinstance(seed, int) else None
+        config = dict(enumerate(several)).get(names.index(member) if member in names else 0)
+    found = flatten(config) if isinstance(config, dict) else {}
+    seed = found.get("seed", found.get("corpus.seed"))
+    return seed if type(seed) is int and abs(seed) < 1 << 63 else None
