@@ -50,14 +50,19 @@ def peak_memory_mb() -> float:
     return resident_bytes() / 2**20
 
 
-def report(name: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Print the rows as a table and write them, with the machine, to results/NAME.json."""
+def report(name: str, rows: Sequence[dict[str, Any]], *, whole: bool = True) -> None:
+    """Print the rows as a table and write them, with the machine, to results/NAME.json.
+
+    Where they are not the `whole` of it, what was written before is left alone.
+    """
     where = machine()
     print(f"{name}: {where['cpu']}, {where['threads']} threads, torch {where['torch']}")
     cells = [list(rows[0]), *([_shown(value) for value in row.values()] for row in rows)]
     widths = [max(len(line[place]) for line in cells) for place in range(len(cells[0]))]
     for line in cells:
         print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+    if not whole:
+        return
     RESULTS.mkdir(exist_ok=True)
     write_text(
         RESULTS / f"{name}.json", json.dumps({"machine": where, "rows": list(rows)}, indent=1)

@@ -1,10 +1,12 @@
 """What things cost as the work grows: rules, positions, layers, batches, sentences.
 
-python -m benchmarks.scaling [--only NAME ...] [--most SIZE] [--out FOLDER] measures every size of
-every kind of work in a process of its own: processor seconds of each step, on one thread (others
-who use the machine do not count), and the most memory that the process held until the step's end.
-It writes results/scaling.json and docs/results/scaling.md with its figure. With a folder it can be
-stopped and given again.
+python -m benchmarks.scaling measures every size of every kind of work in a process of its own:
+processor seconds of each step, on one thread (others who use the machine do not count), and the
+most memory that the process held until the step's end. It writes results/scaling.json and
+docs/results/scaling.md with its figure; with [--only NAME ...] or [--most SIZE] it only prints its
+table. With [--out FOLDER] it can be stopped and given again, and [--workers N] or
+[--cluster tcp://...] measure several sizes at once, which is for trying: side by side they are
+slower.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any
 from benchmarks.harness import machine, peak_memory_mb, report
 from benchmarks.scaling_page import with_slopes, write_page
 from benchmarks.scaling_work import WORK
-from espalier.runs import Job, fill_table
+from espalier.runs import Job, Workers, fill_table, locked
 from espalier.runs.folder import read_parquet
 
 ENOUGH, LONG = 0.3, 5.0  # seconds: what is faster is done again, and the fastest time counts
@@ -67,6 +69,8 @@ def main() -> None:
     asked.add_argument("--only", nargs="*", choices=list(WORK))
     asked.add_argument("--most", type=int)
     asked.add_argument("--out", type=Path)
+    asked.add_argument("--workers", type=int, default=0)
+    asked.add_argument("--cluster")
     given = asked.parse_args()
     if given.cell:
         print(json.dumps(measure(given.cell[0], int(given.cell[1]))))
@@ -80,12 +84,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = given.out or Path(place)
         folder.mkdir(exist_ok=True)
-        for _ in fill_table(folder / "rows", cell, jobs, columns=COLUMNS):
-            pass
+        workers = Workers(given.workers, given.cluster)
+        with locked(folder):
+            for _ in fill_table(folder / "rows", cell, jobs, workers, columns=COLUMNS):
+                pass
         files = [folder / "rows" / f"part-{job.name}.parquet" for job in jobs]
         rows = with_slopes([row for file in files for row in read_parquet(file)])
-    report("scaling", rows)
-    if not given.only and not given.most:
+    whole = not given.only and not given.most
+    report("scaling", rows, whole=whole)
+    if whole:
         write_page(rows, machine())
 
 

@@ -1,0 +1,42 @@
+"""Benchmarks that are tried with less than all of their cells leave the published tables alone."""
+
+import json
+import sys
+
+import pytest
+from benchmarks import faults, fuzz, harness, scaling
+
+from espalier.runs import FolderHeldError, locked
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A published table of each, in a folder of its own; returns what is there now."""
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    for name in ("faults", "fuzz", "scaling"):
+        harness.report(name, [{"tried": 10_000}])
+    return lambda: {
+        file.name: json.loads(file.read_text())["rows"] for file in tmp_path.glob("*.json")
+    }
+
+
+def test_some_cells_are_printed_and_not_published(results, monkeypatch, capsys, tmp_path):
+    before = results()
+    for module, words in (
+        (scaling, ["--only", "layers", "--most", "20", "--workers", "1", "--out", tmp_path / "s"]),
+        (fuzz, ["--cases", "2"]),
+        (fuzz, ["--formats", "toml", "--cases", "2"]),
+        (faults, ["--moments", "1", "--kinds", "evaluate", "--faults", "read-only folder"]),
+    ):
+        monkeypatch.setattr(sys, "argv", [module.__name__, *map(str, words)])
+        monkeypatch.setattr(module, "write_page", lambda *_: pytest.fail("the page is written"))
+        capsys.readouterr()
+        module.main()
+        assert module.__name__.rpartition(".")[2] in capsys.readouterr().out
+        assert results() == before
+
+
+def test_one_process_measures_in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["scaling", "--most", "1", "--out", str(tmp_path)])
+    with locked(tmp_path), pytest.raises(FolderHeldError):
+        scaling.main()
