@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from espalier import cli
 from espalier.cli import main
 from espalier.show.demo import PROGRAMS
 
@@ -162,6 +163,8 @@ def test_a_program_of_ones_own(tmp_path) -> None:
         (["trace", "parity-sum-modulo", "1", "-o", "nowhere/x.html"], "does not exist"),
         (["compile", "parity-sum-modulo", "-o", "."], "call it model.safetensors"),
         (["runs", "x" * 3000], "x...: File name too long"),
+        (["train", "scaffold", "--out", "run", "--seed", "-1"], "seed is -1; use a whole number"),
+        (["data", "branching", "--out", "x", "--seed", "-1"], "seed is -1; use a whole number"),
         (["train", "scaffold", "--out", "run", "--set"], "--set is given without a setting"),
     ],
 )
@@ -171,6 +174,27 @@ def test_what_is_refused_is_one_line_without_a_traceback(arguments, message, tmp
     assert message in found.stderr
     assert "Traceback" not in found.stderr
     assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes.\nat"),
+        RuntimeError("CUDA out of memory. Tried to allocate 9 GiB"),
+    ],
+)
+def test_want_of_memory_is_one_line(error, monkeypatch, capsys) -> None:
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(cli, "app", fail)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["programs"])
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert told.startswith("espalier: there is not enough memory")
+    assert told.count("\n") == 1
 
 
 def test_demo_writes_a_page_made_by_running_it(tmp_path) -> None:

@@ -71,6 +71,15 @@ def main(words: list[str] | None = None) -> None:
         # The reader went away (`espalier trace ... | head`): nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except (MemoryError, RuntimeError) as error:
+        if not _wants_memory(error):
+            raise
+        sys.stderr.write(
+            f"espalier: there is not enough memory for what was asked for "
+            f"({str(error).splitlines()[0] if str(error) else 'MemoryError'}); ask for something "
+            f"smaller\n"
+        )
+        sys.exit(2)
     except OSError as error:  # such as a name that is too long, wherever it is first looked at
         if error.filename is None:
             raise
@@ -78,6 +87,12 @@ def main(words: list[str] | None = None) -> None:
         shown = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
         sys.stderr.write(f"espalier: cannot use {shown}: {error.strerror}\n")
         sys.exit(2)
+
+
+def _wants_memory(error: Exception) -> bool:
+    """Whether memory ran out; torch says so in words, on a CPU and on a card."""
+    words = ("not enough memory", "can't allocate memory", "out of memory")
+    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
 
 def misread(error: CycloptsError) -> str:

@@ -9,6 +9,8 @@ import difflib
 import sys
 from collections.abc import Iterable
 
+LARGEST_SEED = (1 << 63) - 1
+
 
 class EspalierError(Exception):
     """Something was asked for that cannot be done as asked.
@@ -97,6 +99,19 @@ def check_whole(
             raise error(f"{name} is {value!r}, a {found}; a whole number is expected")
         if value < least:
             raise error(f"{name} is {value}; it must be at least {least}")
+
+
+def check_seed(seed: object, *, least: int, error: type[EspalierError]) -> None:
+    """Refuse what random generators do not take as a seed.
+
+    >>> check_seed(10**30, least=0, error=ConfigError)
+    Traceback (most recent call last):
+    espalier.errors.ConfigError: seed is 1000000000000000000000000000000; use a whole number ...
+    """
+    if type(seed) is not int or not least <= seed <= LARGEST_SEED:
+        raise error(
+            f"seed is {seed!r}; use a whole number from {least} to {LARGEST_SEED} (2**63 - 1)"
+        )
 
 
 def is_number(value: object) -> bool:

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +25,16 @@ def test_steps_lie_within_training_and_the_last_epoch_is_kept(epochs, per_epoch,
     early = steps_of(LogSteps(octave), **given_)
     assert 1 in early
     assert max(early) <= epochs * per_epoch
+
+
+@given(st.integers(1, 4), st.integers(1, 30))
+def test_steps_by_octave_are_at_most_all_steps(epochs, per_epoch):
+    total = epochs * per_epoch
+    for octave in (total, total + 1, 10**30):
+        kept = steps_of(LogSteps(octave), epochs=epochs, steps_per_epoch=per_epoch)
+        assert kept == set(range(1, total + 1))
+    slow = {round(2 ** (k / (4 * total))) for k in range(int(math.log2(total) * 4 * total) + 1)}
+    assert slow == set(range(1, total + 1))
 
 
 def test_names_and_words():

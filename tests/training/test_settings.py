@@ -1,6 +1,8 @@
 import pytest
 
-from espalier.errors import ConfigError, FileError
+import espalier as es
+from espalier.data import BranchingConfig
+from espalier.errors import ConfigError, DataError, FileError, ModelError
 from espalier.training import (
     Recipe,
     ScaffoldRun,
@@ -39,10 +41,14 @@ def test_a_file_and_words_set_what_they_name(tmp_path):
         ("recipe.anneal", 0.5, "use 1"),
         ("keep.every", 1, "did you mean 'keep'"),
         ("recipe.precision", "bf16", "known: 'float32', 'tf32'"),
+        ("recipe.learning_rate", 1e300, "learning_rate is 1e.300; use a number above 0"),
+        ("recipe.learning_rate", 10**400, "an int|a int; a float is expected"),
+        ("corpus.seed", -1, "seed is -1; use a whole number from 0 to"),
+        ("corpus.seed", 1 << 63, "use a whole number from 0 to"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_the_nearest_name(name, value, message):
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises((ConfigError, DataError), match=message):
         override(ScaffoldRun(), {name: value})
 
 
@@ -67,3 +73,17 @@ def test_lists_become_tuples():
         override(ScanRun(), {"splits": 3})
     with pytest.raises(ConfigError, match="splits is 3, a int; a str is expected"):
         override(ScanRun(), {"splits": ["length", 3]})
+
+
+def test_seeds_and_epochs_that_no_machine_takes():
+    for make, error in (
+        (lambda: TextRun(seed=1 << 63), ConfigError),
+        (lambda: TextRun(seed=True), ConfigError),
+        (lambda: BranchingConfig(seed=-1), DataError),
+        (lambda: es.language_model(vocabulary_size=3, hidden=2, seed=10**30), ModelError),
+        (lambda: es.train(ScaffoldRun(), seeds=10**30), ConfigError),
+        (lambda: override(ScaffoldRun(), {"recipe.epochs": 10**9}).plan(), ConfigError),
+    ):
+        with pytest.raises(error, match=r"^seeds? |1,000,000 are the most"):
+            make()
+    assert TextRun(seed=-1).seed == -1

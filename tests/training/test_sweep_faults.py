@@ -13,7 +13,7 @@ import pytest
 from espalier.errors import ConfigError, EspalierError, FileError
 from espalier.runs import LOCK, FolderHeldError, RunFolder, locked
 from espalier.training import read_sweep, run_sweep
-from espalier.training.sweep import ensembles, pending
+from espalier.training.sweep import ensembles, make_cells, pending
 from training.test_sweep import assert_same_folder
 
 TOML = """
@@ -60,6 +60,18 @@ def test_duplicate_cells_are_refused_by_name(tmp_path):
     file.write_text("[grid]\nrecipe.learning_rate = [1, 1.0]\n")
     with pytest.raises(ConfigError, match=r"'learning_rate=1.0' .*the other is 'learning_rate=1'"):
         read_sweep(file)
+
+
+def test_names_of_cells_stay_in_the_folder_of_the_sweep():
+    grid = {"data": ["../../a/b.txt", "/c.txt"], "seed": [0]}
+    assert [cell.name for cell in make_cells("text", {}, grid)] == [
+        "data=.._.._a_b.txt-seed=0",
+        "data=_c.txt-seed=0",
+    ]
+    with pytest.raises(ConfigError, match=r"asked for twice"):
+        make_cells("text", {}, {"data": ["a/b", "a_b"]})
+    with pytest.raises(ConfigError, match=r"'never' is not a checkpoint schedule"):
+        make_cells("scaffold", {}, {"keep": ["epoch", "never"]})
 
 
 @pytest.mark.parametrize(

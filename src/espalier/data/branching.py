@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from espalier.data.treebank import ROOT, Parsed, Treebank
-from espalier.errors import DataError, FileError, check_whole, nearest
+from espalier.errors import DataError, FileError, check_seed, check_whole, nearest
 from espalier.files import write_text
 from espalier.results import Described
 
@@ -42,6 +42,7 @@ class BranchingConfig:
                 f"there is no order {self.order!r}; {nearest(self.order, get_args(Order))}"
             )
         check_whole(self, ("words", "governed", "depth", "sentences", "tests"), error=DataError)
+        check_seed(self.seed, least=0, error=DataError)
         if self.governed > self.words:
             raise DataError(f"a word cannot govern {self.governed} of {self.words} words")
 

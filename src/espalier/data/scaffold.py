@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Int
 
 from espalier.data.scaffold_overwriting import lay_over
-from espalier.errors import DataError, check_whole, nearest
+from espalier.errors import DataError, check_seed, check_whole, nearest
 from espalier.results import Described
 
 Setting = Literal["familiar", "unfamiliar"]
@@ -227,6 +227,7 @@ def _refuse_impossible(config: ScaffoldConfig) -> None:
         raise DataError(f"setting is {config.setting!r}; use 'familiar' or 'unfamiliar'")
     sizes = ("length", "tokens", "vocabulary", "rules", "scaffolds", "tests")
     check_whole(config, sizes, error=DataError)
+    check_seed(config.seed, least=0, error=DataError)
     if config.copies < 0:
         raise DataError(f"copies is {config.copies}; it cannot be negative")
     if config.layout not in get_args(Layout):

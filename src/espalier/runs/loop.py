@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from espalier.errors import FileError
+from espalier.errors import ConfigError, FileError
 from espalier.runs.folder import RESUME, RunFolder
 from espalier.runs.learner import Learner, Row, Snapshot
 from espalier.runs.progress import Moment, Progress
@@ -24,6 +24,7 @@ from espalier.runs.schedule import EveryEpoch, Schedule, checkpoint_name, steps_
 if TYPE_CHECKING:
     from torch import Tensor
 
+MOST_EPOCHS = 1_000_000  # each is a stop that is known from the beginning
 SAVING = 50  # times as long as a save took, the next one waits at least
 _heard: threading.Event | None = None  # of the main thread's run, or runs
 
@@ -44,6 +45,12 @@ class Plan:
     keep: tuple[Schedule, ...] = (EveryEpoch(),)
     save_seconds: float = 30.0
     slice_seconds: float = 0.5  # steps between two looks at the clock, in time
+
+    def __post_init__(self) -> None:
+        if self.epochs > MOST_EPOCHS:
+            raise ConfigError(
+                f"{self.epochs} epochs, or measures, are asked for; {MOST_EPOCHS:,} are the most"
+            )
 
 
 def fit(

@@ -50,6 +50,8 @@ def steps_of(schedule: Schedule, *, epochs: int, steps_per_epoch: int) -> set[in
         case EveryEpoch(count):
             ends = {min(epoch, epochs) for epoch in range(count, epochs + count, count)}
             return {epoch * steps_per_epoch for epoch in ends}
+        case LogSteps(per_octave) if per_octave >= total:  # every step, and not found one by one
+            return set(range(1, total + 1))
         case LogSteps(per_octave):
             last = math.floor(math.log2(total) * per_octave)
             return {round(2 ** (k / per_octave)) for k in range(last + 1)}

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from espalier.errors import ConfigError, check_whole, is_number, nearest
+from espalier.errors import LARGEST_SEED, ConfigError, check_whole, is_number, nearest
 from espalier.nets.language import Architecture, PositionKind
 from espalier.runs import Precision
 
 OptimiserName = Literal["adam", "adafactor", "adafactor-absolute"]
 LanguageOptimiser = Literal["sgd", "adamw"]
 StepPrecision = Literal["float32", "tf32", "bfloat16"]
+LARGEST_RATE = 3.4e38  # float32 has none beyond
+MOST_SEEDS = 100_000
 STOP_MEASURES = 3  # not to be changed: where it holds, manifests and names leave it out
 
 
@@ -169,11 +171,13 @@ def check_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     >>> check_seeds(3), check_seeds([4, 7])
     ((0, 1, 2), (4, 7))
     """
+    if type(seeds) is int and seeds > MOST_SEEDS:
+        raise ConfigError(f"seeds are {seeds}; as many models are not trained at once")
     found = range(seeds) if type(seeds) is int else seeds
     found = list(found) if isinstance(found, Iterable) else []
     if (
         not found
-        or not all(type(seed) is int and abs(seed) < 1 << 63 for seed in found)
+        or not all(type(seed) is int and abs(seed) <= LARGEST_SEED for seed in found)
         or len(set(found)) < len(found)
     ):
         raise ConfigError(
@@ -183,8 +187,8 @@ def check_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def _check_rate(rate: float) -> None:
-    if not is_number(rate) or rate <= 0:
-        raise ConfigError(f"learning_rate is {rate!r}; use a number above 0")
+    if not is_number(rate) or not 0 < rate <= LARGEST_RATE:
+        raise ConfigError(f"learning_rate is {rate!r}; use a number above 0, as float32 has them")
 
 
 def _check_choice(name: str, found: str, known: tuple[str, ...]) -> None:

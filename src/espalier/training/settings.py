@@ -11,7 +11,7 @@ from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from espalier.errors import ConfigError, FileError, nearest
+from espalier.errors import ConfigError, FileError, is_number, nearest
 from espalier.training.configs import STOP_MEASURES
 
 C = TypeVar("C")
@@ -145,7 +145,7 @@ def _checked(expected: Any, value: Any, name: str) -> Any:
         return _checked(next(iter(one), choices[0]), value, name)
     if typing.get_origin(expected) is tuple and isinstance(value, list | tuple):
         return tuple(_checked(choices[0], one, name) for one in value)  # tuple[X, ...] is all
-    if expected is float and type(value) is int:
+    if expected is float and type(value) is int and is_number(value):
         return float(value)
     if type(value) is not expected:
         raise ConfigError(

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import torch
 
 from espalier.data import TextCorpus, fold, text_corpus
-from espalier.errors import ConfigError
+from espalier.errors import LARGEST_SEED, ConfigError, check_seed
 from espalier.nets.language import AnyModel, language_model, models_of
 from espalier.nets.lstm import LanguageModel, Vocabulary
 from espalier.runs import Plan, Snapshot, parse_schedule
@@ -49,6 +49,7 @@ class TextRun(Trainable):
     def __post_init__(self) -> None:
         if self.engine not in ("alone", "batched"):
             raise ConfigError(f"engine is {self.engine!r}; use 'alone' or 'batched'")
+        check_seed(self.seed, least=-LARGEST_SEED, error=ConfigError)
         only = ("lstm", "sgd") if self.engine == "alone" else None
         if only and only != (self.network.architecture, self.recipe.optimiser):
             raise ConfigError(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 
 import torch
 
-from espalier.errors import ConfigError, FileError, ModelError
+from espalier.errors import LARGEST_SEED, ConfigError, FileError, ModelError
 from espalier.nets.lstm import find_checkpoint, member_names
 from espalier.results import Result
 from espalier.runs import (
@@ -279,4 +279,4 @@ def seed_of(path: str | os.PathLike[str], *, member: str | None = None) -> int |
         config = dict(enumerate(several)).get(names.index(member) if member in names else 0)
     found = flatten(config) if isinstance(config, dict) else {}
     seed = found.get("seed", found.get("corpus.seed"))
-    return seed if type(seed) is int and abs(seed) < 1 << 63 else None
+    return seed if type(seed) is int and abs(seed) <= LARGEST_SEED else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from espalier.errors import ModelError, nearest
+from espalier.errors import LARGEST_SEED, ModelError, check_seed, nearest
 from espalier.nets.language.models import AnyModel, CausalTransformer, GRUModel
 from espalier.nets.language.shapes import Architecture, CausalShape, GRUShape
 from espalier.nets.lstm import LanguageModel, LSTMShape, Vocabulary
@@ -74,6 +74,7 @@ def initialise(model: AnyModel, seed: int) -> AnyModel:
     """
     if isinstance(model, LanguageModel | GRUModel):
         return initialise_lstm(model, seed)  # type: ignore[arg-type]
+    check_seed(seed, least=-LARGEST_SEED, error=ModelError)
     generator = torch.Generator().manual_seed(seed)
     writes = SPREAD / math.sqrt(2 * model.shape.layers)
     with torch.no_grad():

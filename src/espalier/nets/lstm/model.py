@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from espalier.errors import ModelError, check_whole
+from espalier.errors import LARGEST_SEED, ModelError, check_seed, check_whole
 from espalier.nets.lstm.cell import LSTMLayer, LSTMStates, unroll
 from espalier.nets.lstm.vocabulary import Vocabulary
 
@@ -170,6 +170,7 @@ def language_model(
 
 def initialise(model: LanguageModel, seed: int) -> LanguageModel:
     """Draw fresh weights: encoder and decoder in ±0.1, decoder bias 0, LSTM in ±1/sqrt(H)."""
+    check_seed(seed, least=-LARGEST_SEED, error=ModelError)
     generator = torch.Generator().manual_seed(seed)
     bound = 1 / math.sqrt(model.shape.hidden)
     with torch.no_grad():

@@ -99,6 +99,7 @@ def make_cells(
     for values in itertools.product(*grid.values()):
         chosen = dict(zip(grid, values, strict=True))
         name = "-".join(f"{key.rpartition('.')[2]}={value}" for key, value in chosen.items())
+        name = name.replace("/", "_").replace(os.sep, "_")  # one folder, in that of the sweep
         cells.append(Cell(name or kind, kind, {**base, **chosen}))
     _refuse_duplicates(cells)
     return tuple(cells)
@@ -108,7 +109,9 @@ def _refuse_duplicates(cells: Sequence[Cell]) -> None:
     """Raise if two cells are the same run, or would share a folder; every cell is checked."""
     names: dict[str, str] = {}
     for cell in cells:
-        for mark in (f"name {cell.name}", repr(cell.config())):
+        config = cell.config()
+        config.plan()
+        for mark in (f"name {cell.name}", repr(config)):
             if mark in names:
                 raise ConfigError(
                     f"cell {cell.name!r} is asked for twice (the other is {names[mark]!r}); leave "
