@@ -1,7 +1,7 @@
 """docs/results/learning.md from committed rows: `python -m docs.pages learning`.
 
 Reads docs/results/data/learning, where the files that `python -m benchmarks.learn` wrote are put as
-they are, and paces in speed-h200.json and attention-h200.json; draws docs/images/learning.
+they are, and paces in speed-, attention- and layers-h200.json; draws docs/images/learning.
 Transformers: see parity.py, scan.py, length.py and seeds.py; their manifests: runs.py.
 """
 
@@ -44,6 +44,7 @@ def learning(docs: Path = DOCS) -> list[str]:
     draw_parity(ends, rows, pictures)
     speed = json.loads((data / "speed-h200.json").read_text(encoding="utf-8"))
     ways = (data / "attention-h200.json").read_text(encoding="utf-8")
+    layered = (data / "layers-h200.json").read_text(encoding="utf-8")
     take_in_manifests(data)
     told = read_manifests(data)
     manifests = {name: one for name, one in told.items() if not until_fitted(one)}
@@ -57,6 +58,7 @@ def learning(docs: Path = DOCS) -> list[str]:
         "beyond": markdown(beyond(ends)),
         "speed": markdown(pace(speed["calls"])),
         "attention": markdown(attending(json.loads(ways))),
+        "layers": markdown(layers(json.loads(layered))),
     }
     if any(data.glob("alta-table-3-biases.*")):
         blocks["biases"] = markdown(beyond(join_rows(data, "alta-table-3-biases", KINDS)))
@@ -185,3 +187,19 @@ def attending(rows: list[dict]) -> pd.DataFrame:
         line[f"{row['way']}, us"] = "-" if none else row["microseconds"]
         line[f"{row['way']}, error"] = "-" if none else f"{row['error']:.1e}"
     return pd.DataFrame(found.values())
+
+
+def layers(found: dict) -> pd.DataFrame:
+    """Paces and errors of layers one by one and as kernels."""
+    return pd.DataFrame(
+        {
+            "layers": int(row["learner"].split()[1]),
+            "way": row["way"],
+            "rows of cells": f"{row['rows']} of {row['cells']}",
+            "steps/s": round(row["steps_per_second"]),
+            "times as fast": f"{row['times_as_fast']:.2f}",
+            "error of logits": f"{row['error_logits_norm']:.2%}",
+            "of gradients": f"{row['error_gradients_norm']:.2%}",
+        }
+        for row in found["rows"]
+    )
