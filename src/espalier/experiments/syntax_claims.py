@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FURTHEST = 10
-SEEDS: dict[Scale, int] = {"smoke": 2, "small": 4, "paper": 5}
+SEEDS: dict[Scale, int] = {"smoke": 2, "small": 5, "paper": 5}
 
 
 @dataclass(frozen=True)
