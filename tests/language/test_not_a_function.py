@@ -1,6 +1,9 @@
 """What looks like a function of the variables and is none, or means something no rule can mean."""
 
+import collections
 import copy
+import dataclasses
+import enum
 import os
 import random
 from pathlib import Path
@@ -131,6 +134,72 @@ def changes_a_global(z):
 
 
 COUNT = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Steady:
+    """A record that computes what it holds."""
+
+    size: int = 2
+
+    @property
+    def twice(self):
+        return 2 * self.size
+
+    def __getitem__(self, place):
+        return place + self.size
+
+
+@dataclasses.dataclass(frozen=True)
+class Tosses(Steady):
+    def __call__(self):
+        return toss()
+
+
+class Inherits(Tosses):
+    """The coin is its base's."""
+
+
+class Plain(enum.Enum):
+    ONE = 1
+
+    def next(self):
+        return self.value + 1
+
+
+class Sides(enum.Enum):
+    HEADS = 1
+
+    @property
+    def other(self):
+        return toss()
+
+
+class Static(enum.IntEnum):
+    HEADS = 1
+
+    @staticmethod
+    def thrown():
+        return toss()
+
+
+def test_coins_in_methods_of_records_and_enums_are_read():
+    steady, tosses, inherits = Steady(), Tosses(), Inherits()
+    pair = collections.namedtuple("pair", "a b")(1, 2)
+    for function in (
+        lambda z: steady.twice + steady[1] + pair.a,
+        lambda z: Plain.ONE.next(),
+        lambda z, one=Plain.ONE: one.value,
+    ):
+        assert read_code(function) is not None
+    for function in (
+        lambda z: tosses(),
+        lambda z: inherits(),
+        lambda z: Sides.HEADS.other,
+        lambda z, side=Sides.HEADS: side.other,
+        lambda z: Static.thrown(),
+    ):
+        assert read_code(function) is None
 
 
 def test_code_that_could_hold_a_coin_is_told_from_code_that_cannot():

@@ -1,19 +1,22 @@
 """Whether a function can be seen, from its code, to depend on nothing but its arguments.
 
-Its code, and that of all it calls, is read: constants, tables, Enums, functions of the same kind
-and builtins that always give the same are allowed. Whatever else it names (a module such as os, an
-object, an iterator, a generator of random numbers) could be a coin. Tables may be changed by the
-function; whether they were is seen afterwards.
+Its code, and that of all it calls, is read: constants, tables, Enums and records with their
+methods, functions of the same kind and builtins that always give the same are allowed. Whatever
+else it names (a module such as os, an object, an iterator, a generator of random numbers) could be
+a coin. Tables may be changed by the function; whether they were is seen afterwards.
 """
 
 from __future__ import annotations
 
 import builtins
+import collections
+import dataclasses
 import dis
 import enum
 import functools
 import math
 import operator
+import reprlib
 import types
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -26,7 +29,10 @@ _BUILTINS = (
 )
 _STEADY = {id(getattr(builtins, name)) for name in _BUILTINS.split()}
 _STEADY |= {id(one) for module in (math, operator) for one in vars(module).values()}
-_CONSTANTS = (type(None), bool, int, float, complex, str, bytes, range, enum.Enum, type(...))
+_CONSTANTS = (type(None), bool, int, float, complex, str, bytes, range, type(...))
+# Methods of records and Enums that are not read: what makes an instance, and what Python writes.
+_MAKERS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "_generate_next_value_")
+_WRITTEN = {"<string>", *(str(m.__file__) for m in (collections, dataclasses, enum, reprlib))}
 _STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME")
 
 
@@ -62,18 +68,27 @@ class Reading:
             self._all(found)
             self._all(found.values() if isinstance(found, dict) else ())
             self.tables.append((found, deepcopy(found)))
+        elif isinstance(found, enum.Enum):
+            self.value(type(found))
+        elif isinstance(found, type) and issubclass(found, enum.Enum):
+            self._class(found)
         elif _is_record(found):
-            self._record(found)
-        elif not (isinstance(found, type) and issubclass(found, enum.Enum)):
+            self._all(found if isinstance(found, tuple) else vars(found).values())
+            self._class(type(found))
+        else:
             raise _UnsteadyError
 
-    def _record(self, found: object) -> None:
-        """Read the fields of a named tuple or frozen dataclass, and what its class computes."""
-        self._all(found if isinstance(found, tuple) else vars(found).values())
-        for name, one in vars(type(found)).items():
+    def _class(self, found: type) -> None:
+        """Read the methods and properties of a record's or an Enum's class, also of its bases."""
+        for name, one in (item for base in found.__mro__ for item in vars(base).items()):
             if isinstance(one, property):
-                self.value(one.fget)
-            elif isinstance(one, types.FunctionType) and not name.startswith("_"):
+                one = one.fget
+            elif isinstance(one, functools.cached_property):
+                one = one.func
+            one = getattr(one, "__func__", one)  # of a static method, or of a class's
+            if name in _MAKERS or not isinstance(one, types.FunctionType):
+                continue
+            if one.__code__.co_filename not in _WRITTEN:
                 self.value(one)
 
     def _all(self, values: Iterable[object]) -> None:
