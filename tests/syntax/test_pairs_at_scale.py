@@ -13,16 +13,16 @@ import espalier as es
 from espalier.data import stretches, treebank
 from espalier.errors import ConfigError, DataError, FileError
 from espalier.nets.lstm import Vocabulary
-from espalier.runs import Workers
+from espalier.runs import Workers, choose_device
 from espalier.syntax import write_pairs, writing
 from treebanks import WORDS, banks
 
 LINES = st.lists(st.lists(st.sampled_from([*WORDS, "ä", "—"]), max_size=7), min_size=1, max_size=30)
 
 
-def model(seed=1):
+def model(seed=1, **more):
     words = Vocabulary((*WORDS[:4], "<unk>"), (5, 4, 3, 2, 9))
-    return es.language_model(vocabulary_size=5, hidden=6, seed=seed, words=words)
+    return es.language_model(vocabulary_size=5, hidden=6, seed=seed, words=words, **more)
 
 
 def conllu(bank):
@@ -98,6 +98,11 @@ def test_the_same_files_by_any_number_of_workers_or_a_cluster(tmp_path, text):
     ) as cluster:
         there = Workers(cluster=cluster.scheduler_address)
         write_pairs(model(), source, tmp_path / "there", workers=there)
+        # A device that this machine need not have: the scheduler is asked, not torch.
+        for asked in (model(), model(architecture="gru")):
+            cuda = {"device": choose_device("cuda", elsewhere=True), "workers": there}
+            with pytest.raises(ConfigError, match=r"0000000 wants a GPU"):
+                write_pairs(asked, source, tmp_path / asked.rnn.mode, **cuda)
     assert files_of(tmp_path / "here") == files_of(tmp_path / "two")
     assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
     write_pairs(model(), source, tmp_path / "one.parquet")

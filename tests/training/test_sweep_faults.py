@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from espalier.errors import ConfigError, EspalierError, FileError
-from espalier.runs import LOCK, FolderHeldError, RunFolder, locked
+from espalier.runs import LOCK, FolderHeldError, RunFolder, describe, locked
 from espalier.training import read_sweep, run_sweep
-from espalier.training.sweep import ensembles, make_cells, pending
+from espalier.training.sweep import ensembles, make_cells, pending, watching
 from training.test_sweep import assert_same_folder
 
 TOML = """
@@ -204,3 +204,14 @@ def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
     assert any(line.startswith("length=2-seed=2, ") for line in lines)
     run_sweep(sweep, device="cpu")
     assert not pending(sweep)
+
+
+def test_a_cell_whose_beginning_was_not_seen_has_no_pace(tmp_path):
+    sweep = plan(tmp_path, "unseen", seeds=(0,))
+    folder = RunFolder.create(sweep.out / sweep.cells[0].name)
+    seen = watching._Cell(folder, sweep.cells[0])
+    assert seen.moment("") is None
+    folder.write_rows([{"step": 29, "epoch": 1.0, "train_loss": 3.0}])
+    moment = seen.moment("it")
+    assert (moment.step, moment.seconds) == (29, 0.0)
+    assert "steps/s" not in describe(moment)

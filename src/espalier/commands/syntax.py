@@ -72,7 +72,7 @@ def pairs_command(
     that was stopped goes on when it is given again.
     """
     from espalier.data import Treebank, stretches
-    from espalier.runs import Workers
+    from espalier.runs import Workers, choose_device
     from espalier.syntax import PAIRS_AT_ONCE, write_pairs
 
     refuse_foreign(out, force=force)
@@ -84,7 +84,7 @@ def pairs_command(
         format: Literal["conllu", "text"] = "text" if corpus else "conllu"
         source = stretches(corpus or treebank or [], format=format, pairs=PAIRS_AT_ONCE)
         source = source if sample is None else source.sample(sample)
-    loaded = _on(device, _reader(model, member))
+    loaded = _reader(model, member)
     with counting("pairs") as progress:
         rows = write_pairs(
             loaded,
@@ -92,6 +92,7 @@ def pairs_command(
             out,
             counts=None if text is None else _counts(text),
             asked=_asked(how, loaded),
+            device=choose_device(device, elsewhere=cluster is not None),
             workers=Workers(workers or 0, cluster),
             report=lambda done: progress(done, source.pairs),
         )
@@ -149,14 +150,6 @@ def _reader(model: Path | None, member: str | None) -> AnyModel | Network:
     if not isinstance(found, AnyModel | Network):
         raise ModelError(f"{model} is a compiled program, which reads no treebank's words")
     return found
-
-
-def _on(device: str, model: AnyModel | Network) -> AnyModel | Network:
-    """The model on a device; one from elsewhere stays where it was loaded."""
-    from espalier.networks import Network
-    from espalier.runs import choose_device
-
-    return model if isinstance(model, Network) else model.to(choose_device(device))
 
 
 def _asked(how: How, model: AnyModel | Network) -> Asked:

@@ -19,8 +19,10 @@ WARM_UP = 3  # libraries choose kernels and workspaces in the first calls, outsi
 _CHOICE = threading.RLock()
 
 
-def choose_device(name: str = "auto") -> torch.device:
+def choose_device(name: str = "auto", *, elsewhere: bool = False) -> torch.device:
     """The device of a name; `auto` is CUDA where there is one, else the CPU.
+
+    Of machines `elsewhere` it is not known what they have: `auto` is their CPU.
 
     >>> choose_device("cpu")
     device(type='cpu')
@@ -28,12 +30,12 @@ def choose_device(name: str = "auto") -> torch.device:
     import torch
 
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device("cuda" if torch.cuda.is_available() and not elsewhere else "cpu")
     try:
         device = torch.device(name)
     except RuntimeError as error:
         raise ConfigError(f"{name!r} is not a device; use 'auto', 'cpu' or 'cuda'") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
+    if device.type == "cuda" and not elsewhere and not torch.cuda.is_available():
         raise ConfigError(
             f"device {name!r} was asked for, but torch {torch.__version__} finds no CUDA device; "
             f"use 'auto' or 'cpu'"

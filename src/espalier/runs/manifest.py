@@ -33,13 +33,13 @@ def describe_run(
     import numpy as np
     import torch
 
-    on_cuda = device.type == "cuda"
+    on_cuda = device.type == "cuda" and torch.cuda.is_available()
     return {
         "kind": kind,
         "status": "running",
         "config": config,
         "data": data,
-        "device": torch.cuda.get_device_name(device) if on_cuda else "cpu",
+        "device": torch.cuda.get_device_name(device) if on_cuda else device.type,
         "threads": torch.get_num_threads(),
         "versions": {
             "espalier": __version__,

@@ -31,7 +31,16 @@ from espalier.nets.lstm import (
     save_language_model,
 )
 from espalier.networks import Linear, Network, plain
-from espalier.runs import HERE, Job, RunFolder, Workers, describe_run, fill_table, recorded
+from espalier.runs import (
+    HERE,
+    Job,
+    RunFolder,
+    Workers,
+    choose_device,
+    describe_run,
+    fill_table,
+    recorded,
+)
 from espalier.syntax.networks import read_treebank
 from espalier.syntax.pairs import TreePairs, pairs_of
 from espalier.syntax.reading import counts_of, describe_words, threads_for, vocabulary_of
@@ -54,6 +63,7 @@ def write_pairs(
     *,
     counts: Mapping[str, int] | None = None,
     asked: Asked | None = None,
+    device: torch.device | None = None,
     workers: Workers = HERE,
     report: Callable[[int], None] = lambda pairs: None,
 ) -> int:
@@ -62,7 +72,8 @@ def write_pairs(
     A `.parquet` file is one table; any other name is a folder: a run with a part for each stretch
     of sentences, in pairs/. Stopped, either goes on from there. `counts` are those of the text
     behind the model, by default the ones stored with it; without any, frequencies are null. `asked`
-    names a layer or another method than DI.
+    names a layer or another method than DI. `device` is where workers compute, by default where the
+    model is; a network from elsewhere stays there.
     """
     path = Path(out)
     if path.suffix not in (".parquet", ".pq", ""):
@@ -74,7 +85,9 @@ def write_pairs(
         model, counts = _counted(check_model(model), counts), None
     elif not isinstance(model, Network):
         vocabulary_of(model)
-    reader = PartReader(model, asked, counts)
+    if device is None or isinstance(model, Network):
+        device = model.device if isinstance(model, Network) else next(model.parameters()).device
+    reader = PartReader(model, asked, counts, where=str(device))
     if not path.suffix:
         return _fill(reader, source, RunFolder.create(path), workers, report)
     if path.is_dir() or not path.parent.is_dir():
@@ -105,7 +118,7 @@ def _fill(
     report: Callable[[int], None],
 ) -> int:
     """Fill the folder's table, or what is missing of it; its number of rows."""
-    device, digest, written = reader.device, reader.digest(), 0
+    device, digest, written = torch.device(reader.where), reader.digest(), 0
     in_memory = isinstance(source, Treebank)
     config = {
         "model_sha256": digest,
@@ -121,7 +134,7 @@ def _fill(
         if isinstance(reader.model, LanguageModel):
             # By its file, not with every job: it may be large.
             save_language_model(reader.model, folder.path / MODEL)
-            reader = replace(reader, model=str((folder.path / MODEL).resolve()), where=str(device))
+            reader = replace(reader, model=str((folder.path / MODEL).resolve()))
         jobs = (Job(f"{n:07d}", given, device.type == "cuda") for n, given in _parts(source))
         for part in fill_table(folder.path / TABLE, reader, jobs, workers):
             written += part.rows
@@ -152,16 +165,9 @@ class PartReader:
     model: AnyModel | Network | str
     asked: Asked
     counts: Mapping[str, int] | None  # of words, if not the model's own
-    where: str = "cpu"  # the device, of a file's
+    where: str = "cpu"  # the device
     key: str = ""  # the same for the same model and texts
     words: int = 0  # of all stretches: they decide what it pays to make ready
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        model = self.model
-        assert not isinstance(model, str)
-        return model.device if isinstance(model, Network) else next(model.parameters()).device
 
     def digest(self) -> str:
         """SHA-256 of the model's weights, words and counts; of others, of what they compute."""
@@ -203,10 +209,13 @@ class PartReader:
         )
 
     def _loaded(self) -> AnyModel | Network:
-        if not isinstance(self.model, str):
+        if isinstance(self.model, Network):
             return self.model
-        ready = _ready.get(self.key)
-        return load_language_model(self.model).to(self.where) if ready is None else ready.model
+        if not isinstance(self.model, str):
+            return self.model.to(choose_device(self.where))
+        if self.key in _ready:
+            return _ready[self.key].model
+        return load_language_model(self.model).to(choose_device(self.where))
 
     def _read(
         self, model: LanguageModel, bank: Treebank

@@ -71,7 +71,7 @@ class _Cell:
         per_epoch = max(1, round(step / epoch)) if epoch else 1
         total = per_epoch * self.cell.config().plan().epochs
         self.done = step >= total
-        seconds = time.monotonic() - (self.began or time.monotonic())
+        seconds = 0.0 if self.began is None else time.monotonic() - self.began
         return Moment(step, total, per_epoch, seconds, step - self.first, new, cell=name)
 
     def _rows(self) -> list[Row]:
