@@ -1,8 +1,8 @@
 """What a manifest says of its run: which Transformer it is, how far and how fast it went.
 
 Where a manifest was carried here it may say more than a run writes: `reached`, the last step that
-was measured; `taken`, the last that was taken; `fitted`, how many measures in a row, up to the
-last, had the share that ends training.
+was measured; `taken`, the last that was taken; `untimed`, how many of these are not in its
+seconds; `fitted`, how many measures in a row, up to the last, had the share that ends training.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def pace(manifest: dict) -> int | str:
     """
     finished = manifest["status"] == "finished"
     steps = manifest.get("taken", reached(manifest) if finished else None)
-    return round(steps / manifest["seconds"]) if steps and manifest["seconds"] else "-"
+    if not steps or not manifest["seconds"]:
+        return "-"
+    return round((steps - manifest.get("untimed", 0)) / manifest["seconds"])
 
 
 def ended(step: int, manifest: dict | None, least: pd.Series | None = None) -> str:

@@ -24,6 +24,7 @@ def manifest(*, share=0.99, layers=2, **more):
         (manifest(reached=600), 600, 60),
         (manifest(reached=600, status="interrupted"), 600, "-"),
         (manifest(reached=600, taken=640, status="interrupted"), 600, 64),
+        (manifest(reached=600, taken=640, status="interrupted", untimed=140), 600, 50),
         (manifest(reached=600, taken=640, status="running", seconds=0.0), 600, "-"),
         (manifest(share=None, status="interrupted"), None, "-"),
     ],
