@@ -1,4 +1,5 @@
 import json
+import shutil
 import signal
 import threading
 import time
@@ -14,7 +15,7 @@ from espalier.experiments import RunCache, find, names, read_reproduction, repro
 from espalier.experiments.deadline import deadline
 from espalier.experiments.scaffold_models import familiarity
 from espalier.experiments.scaffold_rows import OverEpochs
-from espalier.runs import Interrupted, RunFolder
+from espalier.runs import Interrupted, RunFolder, Workers
 
 LABELS = {
     "bottom-up-figure-7": ("epoch", "P(close)", "scaffold length 4", "familiar"),
@@ -153,6 +154,37 @@ def test_an_ensemble_of_other_models_is_refused(tmp_path):
         RunCache(tmp_path, device="cpu").trained(other)
     with pytest.raises(ConfigError, match=r"epoch 9 of .* was not kept"):
         RunCache(tmp_path / "new", device="cpu").trained(TINY).at(9)
+
+
+def test_measures_that_were_lost_are_missed(tmp_path):
+    def again():
+        return RunCache(tmp_path, device="cpu")
+
+    folder = again().trained(TINY).folder
+    (folder.path / "metrics.parquet").unlink()
+    with pytest.raises(FileError, match=r"has lost its measures \(metrics\.parquet\)"):
+        again().trained(TINY).metrics()
+    manifest = folder.manifest()
+    folder.write_manifest(manifest | {"data": {}})
+    with pytest.raises(FileError, match=r"says no sha256 of the run's data"):
+        folder.data_sha256()
+
+    places = {"out": tmp_path / "out", "runs": again()}
+    words = {"scale": "smoke", "only": ["2 layers", "shared"]}
+    reproduce("alta-table-6", **words, **places)
+    (tmp_path / "out" / "rows.parquet").unlink()
+    with pytest.raises(FileError, match=r"lacks rows\.parquet; remove the folder"):
+        reproduce("alta-table-6", **words, **places)
+    run = next(tmp_path.glob("scan-*"))
+    (run / "metrics.parquet").unlink()
+    shutil.rmtree(tmp_path / "out")
+    with pytest.raises(FileError, match=r"scan-.* has lost its measures"):
+        reproduce("alta-table-6", **words, out=tmp_path / "out", runs=again())
+
+
+def test_a_device_that_only_the_cluster_has():
+    there = Workers(cluster="tcp://127.0.0.1:1")
+    assert RunCache(device="cuda", workers=there).device.type == "cuda"
 
 
 def test_some_of_several_models_are_chosen_by_words_of_their_names(cache, tmp_path):

@@ -68,14 +68,9 @@ class TrainedScaffolds:
     folder: RunFolder
     device: torch.device
 
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """What the ensemble's run says about itself."""
-        return self.folder.manifest() or {}
-
     def metrics(self) -> list[Row]:
         """One row a member and epoch: the probability of the close symbol in both domains."""
-        return self.folder.rows()
+        return self.folder.measured()
 
     def at(self, epoch: int) -> tuple[StackedWeights, LSTMShape]:
         """All members' weights after an epoch that was kept."""
@@ -123,7 +118,9 @@ class RunCache:
         progress: Progress | None = None,
         workers: Workers = HERE,
     ) -> None:
-        self.path, self.device, self.progress = Path(path), choose_device(device), progress
+        there = workers.cluster is not None and device != "auto"  # the cluster may have it
+        self.path, self.device = Path(path), choose_device(device, elsewhere=there)
+        self.progress = progress
         self.workers = workers
         self._trained: dict[ScaffoldModels, TrainedScaffolds] = {}
         self._rows: dict[tuple[Any, Any], list[Row]] = {}

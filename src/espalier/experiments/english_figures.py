@@ -73,7 +73,7 @@ def _measures(language: Language, cache: RunCache) -> list[Row]:
         {"dropout": language.run.network.dropout, "seed": seed, "epoch": row["epoch"]}
         | {name: row[name] for name in MEASURES}
         for seed in range(language.seeds)
-        for row in trained_folder(language, seed, cache).rows()
+        for row in trained_folder(language, seed, cache).measured()
     ]
 
 

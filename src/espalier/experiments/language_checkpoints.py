@@ -72,8 +72,7 @@ def digest(language: Language, cache: RunCache) -> str:
     whole = hashlib.sha256(read_bank(language).digest.encode() if read else b"")
     for seed in range(language.seeds):
         if language.run is not None:
-            manifest = trained_folder(language, seed, cache).manifest() or {}
-            whole.update(manifest["data"]["sha256"].encode())
+            whole.update(trained_folder(language, seed, cache).data_sha256().encode())
     return whole.hexdigest()
 
 
@@ -87,7 +86,7 @@ def _models(of: Checkpoints, seed: int, cache: RunCache) -> Iterator[tuple[float
         yield 1.0, model
         return
     folder = trained_folder(language, seed, cache)
-    files, last = checkpoints(folder.path), folder.rows()[-1]
+    files, last = checkpoints(folder.path), folder.measured()[-1]
     per_epoch = float(last["step"]) / float(last["epoch"])
     chosen = {"last": files[-1:], "ends": [files[0], files[-1]], "all": files}[of.which]
     for file in chosen:

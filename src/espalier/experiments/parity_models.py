@@ -115,8 +115,7 @@ def with_until(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def digest_of(learner: Learner, cache: RunCache) -> str:
     """SHA-256 of the data that a learner was trained on."""
-    manifest = RunFolder(cache.path / name_of(learner)).manifest() or {}
-    return str(manifest["data"]["sha256"])
+    return RunFolder(cache.path / name_of(learner)).data_sha256()
 
 
 def traced(scale: Scale) -> tuple[Traced, ...]:

@@ -154,8 +154,6 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
     manifest = folder.manifest()
     if manifest is None or manifest.get("kind") != KIND or manifest["status"] != "finished":
         raise ConfigError(f"{folder.path} holds no finished reproduction; make one with reproduce")
-    if ROWS not in folder.tables():
-        raise FileError(f"{folder.path} lacks {ROWS}.parquet; remove the folder to make it again")
     if importlib.util.find_spec("pandas") is None:
         raise ConfigError(f"the rows are in {folder.path}; a table and a figure need pandas")
     import pandas as pd
@@ -166,6 +164,10 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
         if missing:
             folder.tidy()
         rows = pd.DataFrame(folder.rows(ROWS))
+        if rows.empty:
+            raise FileError(
+                f"{folder.path} lacks {ROWS}.parquet; remove the folder to make it again"
+            )
         found = Reproduction(manifest["name"], folder.path, manifest, rows)
         if missing:
             figure = found.plot()
@@ -229,7 +231,7 @@ def _describe(asked: dict[str, Any], config: Any, cache: RunCache) -> dict[str, 
 def _data_read(config: Any, cache: RunCache) -> dict[str, Any]:
     """What is behind a config, each with the hash of its data, and a hash over all."""
     found = {
-        models.name: cache.trained(models).manifest["data"]["sha256"]
+        models.name: cache.trained(models).folder.data_sha256()
         for models in parts_of(config, ScaffoldModels)
     } | {language.name: digest(language, cache) for language in parts_of(config, Language)}
     found |= {name_of(one): digest_of(one, cache) for one in parts_of(config, LEARNERS)}

@@ -9,6 +9,7 @@ from espalier.experiments.experiment import Experiment, Row, Scale
 from espalier.experiments.fitted_models import translators_until_fitted
 from espalier.experiments.intervals import summarise
 from espalier.experiments.parity_models import Learners, name_of, translators, with_until
+from espalier.runs import RunFolder
 from espalier.training import ScanRun, train
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def measure(config: Learners, cache: RunCache) -> list[Row]:
 def translator_rows(run: ScanRun, cache: RunCache) -> list[Row]:
     """The measures of one run, with its depth, sharing and positions."""
     device, out = str(cache.device), cache.path / name_of(run)
-    found = train(run, out, device=device, progress=cache.progress).rows
+    train(run, out, device=device, progress=cache.progress)
+    found = RunFolder(out).measured()
     labels: Row = {
         "layers": run.shape.layers,
         "sharing": "yes" if run.shape.shared else "no",

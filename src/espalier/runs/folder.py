@@ -97,6 +97,26 @@ class RunFolder:
         parts = sorted((self.path / table).glob("part-*.parquet"))
         return [row for file in parts or [parquet] if file.exists() for row in read_parquet(file)]
 
+    def measured(self) -> list[Row]:
+        """The measures of a run that came to its end: there are some, or they were lost."""
+        found = self.rows()
+        if not found:
+            raise FileError(
+                f"{self.path} has lost its measures (metrics.parquet); copy them there anew, or "
+                f"remove the folder to train it again"
+            )
+        return found
+
+    def data_sha256(self) -> str:
+        """The digest of the data that the run was trained on, as its manifest says."""
+        found = (self.manifest() or {"data": {}})["data"].get("sha256")
+        if not isinstance(found, str):
+            raise FileError(
+                f"{self.path / MANIFEST} says no sha256 of the run's data; put right what it says, "
+                f"or remove the folder to train it again"
+            )
+        return found
+
     def write_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
         """Replace a table's lines."""
         text = "".join([json.dumps(row) + "\n" for row in rows])  # read before it is replaced
