@@ -9,6 +9,7 @@ from scipy import stats
 
 from espalier.errors import DataError
 from espalier.experiments.intervals import over_seeds, summarise
+from espalier.syntax import bootstrap_means
 
 values = st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=8)
 
@@ -57,6 +58,14 @@ def test_of_normal_values_it_holds_the_true_mean_as_often_as_it_says(seeds):
     found = [over_seeds(values) for values in drawn]
     covered = np.mean([one.low <= 3 <= one.high for one in found])
     assert covered == pytest.approx(0.95, abs=0.02)  # four standard errors
+
+
+@pytest.mark.parametrize(("seeds", "share"), [(3, 0.75), (5, 0.84)])
+def test_a_percentile_bootstrap_of_few_seeds_is_too_narrow(seeds, share):
+    drawn = np.random.default_rng(seeds).normal(3, 2, size=(seeds, 2_000))
+    found = bootstrap_means(drawn, np.ones_like(drawn), resamples=4_000, level=0.95)
+    covered = np.mean((found.low <= 3) & (found.high >= 3))
+    assert covered == pytest.approx(share, abs=0.03)
 
 
 def test_what_has_no_interval_is_refused():
