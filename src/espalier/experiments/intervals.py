@@ -63,3 +63,21 @@ def summarise(rows: pandas.DataFrame, value: str, *, by: Sequence[str]) -> panda
         interval = over_seeds(some[value].to_numpy())
         found.append(dict(zip(by, key, strict=True)) | vars(interval))
     return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "seeds"])
+
+
+def verdict_on(rows: pandas.DataFrame) -> str:
+    """What intervals say of a statement: it holds if all of them pass their bounds.
+
+    It does not hold if one of them lies beyond its bound; where bounds are inside, it is open.
+
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame([{"low": -1.0, "high": 2.0, "side": "above", "bound": 0.0}])
+    >>> verdict_on(rows.assign(holds=False)), verdict_on(rows.assign(holds=False, high=-0.5))
+    ('not decided', 'does not hold')
+    """
+    if rows["holds"].all():
+        return "holds"
+    beyond = (rows["high"] <= rows["bound"]).where(
+        rows["side"] == "above", rows["low"] >= rows["bound"]
+    )
+    return "does not hold" if beyond.any() else "not decided"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.experiments.cache import RunCache
 from espalier.experiments.claims import Claim, Pair, claims
 from espalier.experiments.experiment import Experiment, Row, Scale
-from espalier.experiments.intervals import over_seeds
+from espalier.experiments.intervals import over_seeds, verdict_on
 from espalier.experiments.scaffold_figures import CLOSE, FROM_OPEN, GRADIENTS, HIDDEN
 from espalier.experiments.scaffold_rows import Gradients, OverEpochs
 
@@ -101,11 +101,11 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def verdict(rows: pandas.DataFrame) -> str:
-    """Of one claim: holds, does not hold, or the lengths at which it does."""
+    """Of one claim: holds, does not hold, not decided, or the lengths at which it holds."""
     held = [str(length) for length in rows[rows["holds"]]["length"]]
-    if len(held) == len(rows):
-        return "holds"
-    return f"holds at length {', '.join(held)} only" if held else "does not hold"
+    if held and len(held) < len(rows):
+        return f"holds at length {', '.join(held)} only"
+    return verdict_on(rows)
 
 
 def draw(rows: pandas.DataFrame) -> Figure:

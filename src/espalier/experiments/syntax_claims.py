@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
-from espalier.experiments.intervals import over_seeds
+from espalier.experiments.intervals import over_seeds, verdict_on
 from espalier.experiments.language_checkpoints import Checkpoints, syntax_rows
 from espalier.experiments.languages import Language, english_in_training
 from espalier.syntax import TREE
@@ -119,10 +119,8 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
     keys = ["claim", "statement", "quantity", "holds if"]
     rows = rows.assign(**{"holds if": rows["side"] + " 0"})
     wide = rows.assign(cell=cells).pivot(index=keys, columns="space", values="cell")
-    holds = rows.groupby(keys)["holds"].agg(
-        lambda every: "holds" if all(every) else "does not hold"
-    )
-    return wide.assign(verdict=holds).reset_index()
+    verdicts = {key: verdict_on(some) for key, some in rows.groupby(keys)}
+    return wide.assign(verdict=[verdicts[key] for key in wide.index]).reset_index()
 
 
 def draw(rows: pandas.DataFrame) -> Figure:
