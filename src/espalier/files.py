@@ -61,6 +61,20 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def check_readable(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that cannot be opened, which does not say that it is damaged.
+
+    >>> check_readable(".")
+    Traceback (most recent call last):
+    espalier.errors.FileError: cannot read .: Is a directory
+    """
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from error
+
+
 def remove_leftovers(folder: str | os.PathLike[str]) -> None:
     """Remove the temporary files of a process that was killed while it wrote in a folder.
 

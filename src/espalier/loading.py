@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from espalier.errors import FileError, listed, nearest
+from espalier.files import check_readable
 from espalier.runs import MANIFEST, RunFolder
 
 
@@ -116,6 +117,7 @@ def _safetensors(file: Path) -> Any:
     from espalier.compiler import FORMAT, load_compiled
     from espalier.nets.language import load_language_model
 
+    check_readable(file)
     try:
         with safe_open(file, "pt") as opened:
             metadata, names = opened.metadata() or {}, sorted(opened.keys())

@@ -1,6 +1,8 @@
 """What was damaged or edited by hand is told by its name, and stops nobody else."""
 
+import errno
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -113,3 +115,20 @@ def test_a_number_of_epochs_that_is_none_does_not_stop_the_list(tmp_path, epochs
     RunFolder.create(tmp_path / "run").write_manifest(ABOUT | {"epochs": epochs})
     [run] = list_runs(tmp_path)
     assert (run.status, run.trouble[:39]) == ("damaged", "its epochs or measures are no numbers (")
+
+
+def test_what_cannot_be_read_is_not_said_to_be_damaged(tmp_path, monkeypatch):
+    """Nobody is told to remove a file because they may not read it."""
+    folder = RunFolder.create(tmp_path)
+    folder.save_resume({"taken": torch.tensor(7)}, 7)
+    folder.save_checkpoint("epoch-1", Snapshot({}, {"step": "7"}))
+    folder.write_rows([{"step": 1}])
+    folder.tidy()
+
+    def refuse(self, *_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    for ask in (folder.load_resume, lambda: folder.load_checkpoint("epoch-1"), folder.rows):
+        with pytest.raises(FileError, match=r"^cannot read \S+: Permission denied$"):
+            ask()

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from espalier.errors import FileError, ModelError
-from espalier.files import atomic_path
+from espalier.files import atomic_path, check_readable
 
 Tensors = dict[str, Tensor]
 
@@ -41,6 +41,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> tuple[Tensors, dict[str, s
 
     if not Path(path).is_file():
         raise FileError(f"there is no file {path}")
+    check_readable(path)
     try:
         with safe_open(path, framework="pt") as file:
             metadata = dict(file.metadata() or {})

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import FileError, ModelError, is_number
-from espalier.files import atomic_path, onto_disk, write_text
+from espalier.files import atomic_path, check_readable, onto_disk, write_text
 from espalier.runs.learner import Row, Snapshot
 
 if TYPE_CHECKING:
@@ -216,6 +216,7 @@ class RunFolder:
     def _load(self, name: str, remedy: str) -> Snapshot:
         from espalier.nets import CHECKSUMS, check_checksums, read_safetensors
 
+        check_readable(self.path / name)
         try:
             tensors, metadata = read_safetensors(self.path / name)
             check_checksums(tensors, metadata)
@@ -266,6 +267,7 @@ def read_parquet(file: Path) -> list[Row]:
     import pyarrow
     import pyarrow.parquet
 
+    check_readable(file)
     try:
         found: list[Row] = pyarrow.parquet.read_table(file).to_pylist()
     except (OSError, ValueError, pyarrow.ArrowException) as error:
