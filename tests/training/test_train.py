@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pandas as pd
 import pytest
 import torch
 
@@ -12,7 +13,7 @@ from espalier.learnability import supervision
 from espalier.learnability.supervision import ReadableSettings, TraceSettings
 from espalier.nets.lstm import read_tensors
 from espalier.nets.transformer.model import TransformerShape
-from espalier.runs import Interrupted, RunFolder, Snapshot, describe_run
+from espalier.runs import Interrupted, RunFolder, Snapshot, describe_run, list_runs
 from espalier.training import KINDS, SYMBOLS, Network, Recipe, StepRecipe, open_run, seed_of
 from small_disk import small_disk
 
@@ -218,3 +219,25 @@ def test_a_seed_that_a_manifest_does_not_say_is_not_known(tmp_path, settings, co
         about = describe_run("scaffold", config, data={}, device=torch.device("cpu"))
         folder.write_manifest(about)
         assert seed_of(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", ["mine.parquet", "notes.jsonl"])
+def test_tables_of_a_person_stay_as_they_are(tmp_path, name):
+    """In a folder without a run they are refused; beside a run they are left alone."""
+    about = {"kind": "scaffold", "status": "finished", "config": {}, "data": {}}
+    before, beside = RunFolder.create(tmp_path / "before"), RunFolder.create(tmp_path / "beside")
+    for folder, row in ((before, {"step": 3, "loss": 1.0}), (beside, {"when": "today"})):
+        if name.endswith("parquet"):
+            pd.DataFrame([row]).to_parquet(folder.path / name)
+        else:
+            folder.write_rows([row], "notes")
+    held = {folder: (folder.path / name).read_bytes() for folder in (before, beside)}
+    with pytest.raises(es.ConfigError, match="holds no run, but a table"):
+        es.train(PARITY, before.path, device="cpu")
+    es.train(PARITY, tmp_path / "run", device="cpu")
+    (tmp_path / "run" / name).write_bytes(held[beside])
+    es.train(PARITY, tmp_path / "run", device="cpu")
+    beside.write_manifest(about | {"began": "now", "seconds": 1.0})
+    list_runs(tmp_path)
+    assert (tmp_path / "run" / name).read_bytes() == held[beside]
+    assert all((folder.path / name).read_bytes() == held[folder] for folder in held)

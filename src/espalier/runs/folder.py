@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MANIFEST, RESUME = "manifest.json", "resume.safetensors"
+OWN_TABLES = ("metrics", "rows")  # of trainings, of reproductions
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,15 @@ class RunFolder:
         parts = sorted((self.path / table).glob("part-*.parquet"))
         return [row for file in parts or [parquet] if file.exists() for row in read_parquet(file)]
 
+    def is_own(self, table: str) -> bool:
+        """Whether a table is the run's: its rows say at which step. Others are a person's."""
+        if table in OWN_TABLES:
+            return True
+        try:
+            return all(type(row.get("step")) is int for row in self.rows(table))
+        except FileError:
+            return False
+
     def measured(self) -> list[Row]:
         """The measures of a run that came to its end: there are some, or they were lost."""
         found = self.rows()
@@ -133,7 +143,7 @@ class RunFolder:
             os.fsync(file.fileno())
 
     def tidy(self) -> list[Path]:
-        """Turn every table of lines into Parquet, where pyarrow is there to do it.
+        """Turn every table of lines that is the run's into Parquet, where pyarrow can do it.
 
         What a row does not have, and others do, is None there.
         """
@@ -144,6 +154,8 @@ class RunFolder:
             return []
         written = []
         for lines in sorted(self.path.glob("*.jsonl")):
+            if not self.is_own(lines.stem):
+                continue
             rows = self.rows(lines.stem)
             columns = dict.fromkeys(name for row in rows for name in row)  # not the first row's
             table = pyarrow.Table.from_pylist([{n: row.get(n) for n in columns} for row in rows])
