@@ -165,6 +165,7 @@ def test_a_program_of_ones_own(tmp_path) -> None:
         (["runs", "x" * 3000], "x...: File name too long"),
         (["train", "scaffold", "--out", "run", "--seed", "-1"], "seed is -1; use a whole number"),
         (["data", "branching", "--out", "x", "--seed", "-1"], "seed is -1; use a whole number"),
+        (["explore", "--port", "-1"], "port -1 cannot be used (ports are 0 to 65535)"),
         (["train", "scaffold", "--out", "run", "--set"], "--set is given without a setting"),
     ],
 )

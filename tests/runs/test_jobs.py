@@ -135,6 +135,12 @@ def test_any_number_of_jobs_is_taken_up_a_few_at_a_time():
     assert done == taken == 300
 
 
+def test_more_workers_than_jobs_are_not_waited_for():
+    jobs = [Job("a", (7, 2)), Job("b", (9, 4))]
+    found = {job.name: result for job, result in run_jobs(divmod, jobs, Workers(10**25))}
+    assert found == {"a": (3, 1), "b": (2, 1)}
+
+
 def test_an_error_of_a_job_is_raised_as_it_is():
     with pytest.raises(ZeroDivisionError):
         list(run_jobs(divmod, [Job("a", (1, 0)), Job("b", (1, 1))], Workers(1)))

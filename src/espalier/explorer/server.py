@@ -94,11 +94,10 @@ def serve(
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         listening.close()
-        raise FileError(
-            f"port {port} cannot be used ({error.strerror}); leave out --port"
-        ) from None
+        why = error.strerror if isinstance(error, OSError) else "ports are 0 to 65535"
+        raise FileError(f"port {port} cannot be used ({why}); leave out --port") from None
     listening.listen()  # a browser may come before the first request is answered
     address = f"http://{HOST}:{listening.getsockname()[1]}/{token}/{state}"
     app = make_app(session, token, state=state.removeprefix("#"))

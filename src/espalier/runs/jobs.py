@@ -108,7 +108,8 @@ def _in_processes(
     waiting, lost = iter(jobs), list[tuple[Job, str]]()
     running: dict[Future[Any], tuple[Any, Job]] = {}
 
-    def begin(pool: Any = None) -> None:
+    def begin(pool: Any = None) -> bool:
+        """Whether there was a job left to begin with."""
         job = next(waiting, None)
         if job is not None:
             pool = pool or ProcessPoolExecutor(1, env=ONE_THREAD)
@@ -116,10 +117,12 @@ def _in_processes(
                 running[pool.submit(function, *job.arguments)] = pool, job
         elif pool is not None:
             pool.shutdown(wait=False)
+        return job is not None
 
     try:
-        for _ in range(workers):
-            begin()
+        for _ in range(workers):  # of which there may be more than jobs
+            if not begin():
+                break
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 pool, job = running.pop(future)
