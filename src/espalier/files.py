@@ -153,7 +153,8 @@ def write_parquet(path: Path, frame: pandas.DataFrame) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    parquet.write_table(marked(pa.Table.from_pandas(frame, preserve_index=False)), path)
+    table = marked(pa.Table.from_pandas(frame, preserve_index=False))
+    parquet.write_table(table, path, write_page_checksum=True)
 
 
 def marked(table: pyarrow.Table) -> pyarrow.Table:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from espalier.errors import ConfigError, FileError
-from espalier.runs import RESUME, Plan, RunFolder, Snapshot, fit, list_runs, open_run
+from espalier.runs import (
+    RESUME,
+    Job,
+    Plan,
+    RunFolder,
+    Snapshot,
+    fill_table,
+    fit,
+    list_runs,
+    open_run,
+)
 from runs.test_loop import learner_of
 
 ABOUT = {"kind": "k", "status": "finished", "config": {}, "data": {}, "began": "b", "seconds": 1.0}
@@ -73,6 +84,42 @@ def test_a_flipped_byte_is_refused_by_name(tmp_path_factory, data):
             load()
         file.write_bytes(whole)
         load()
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_a_flipped_byte_of_a_table_is_told_or_changes_no_row(tmp_path_factory, data):
+    pytest.importorskip("pyarrow")
+    folder = RunFolder.create(tmp_path_factory.mktemp("flip"))
+    rows = [{"step": n, "loss": 1 / (n + 1), "member": f"seed-{n % 3}"} for n in range(9)]
+    folder.write_rows(rows)
+    (file,) = folder.tidy()
+    flip_data(file, data)
+    with suppress(FileError):
+        assert folder.rows() == rows
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_a_damaged_part_of_a_table_is_computed_again(tmp_path_factory, data):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path_factory.mktemp("parts")
+    rows = [{"number": n, "root": n**0.5} for n in range(9)]
+    columns = {"number": "int64", "root": "float64"}
+    for _ in range(2):
+        parts = list(fill_table(folder, lambda: rows, [Job("one")], columns=columns))
+        assert [part.rows for part in parts] == [9]
+        assert parquet.read_table(folder / "part-one.parquet").to_pylist() == rows
+        flip_data(folder / "part-one.parquet", data)
+
+
+def flip_data(file, data):
+    """One bit of a Parquet file's pages, which end where its footer begins."""
+    whole = file.read_bytes()
+    footer = int.from_bytes(whole[-8:-4], "little") + 8
+    place = data.draw(st.integers(4, len(whole) - footer - 1), label="place")
+    bit = data.draw(st.integers(0, 7), label="bit")
+    file.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
 
 
 def test_the_state_of_another_network_is_refused_by_its_tensor(tmp_path):

@@ -116,3 +116,25 @@ def test_where_the_file_system_has_no_locks_work_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", refused)
     with locked(tmp_path):
         pass
+
+
+def test_where_there_are_no_locks_only_a_process_of_this_host_that_ended_is_gone(
+    tmp_path, monkeypatch
+):
+    fcntl = pytest.importorskip("fcntl")
+
+    def refused(*given):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    monkeypatch.setattr(fcntl, "flock", refused)
+    here = {"host": lock_module.socket.gethostname(), "since": "2026-01-01T00:00:00Z"}
+    for signed in ({"process": 1, "host": "elsewhere"}, {"process": os.getpid()}):
+        (tmp_path / LOCK).write_text(json.dumps(here | signed))
+        with pytest.raises(FolderHeldError, match=r"no locks to tell; .* remove .*\.lock"):
+            locked(tmp_path).__enter__()
+        assert (tmp_path / LOCK).exists()
+    (tmp_path / LOCK).write_text(json.dumps(here | {"process": ended.pid}))
+    with pytest.warns(UserWarning, match="which is gone"), locked(tmp_path):
+        pass

@@ -63,7 +63,7 @@ class Traces(Result):
         import pyarrow.parquet as pq
 
         with _whole(self.source):
-            return pq.read_table(self.source)
+            return pq.read_table(self.source, page_checksum_verification=True)
 
     def parts(self) -> Iterator[Traces]:
         """The rows a part at a time, so that a long file need not fit into memory."""
@@ -73,7 +73,8 @@ class Traces(Result):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with _whole(self.source), pq.ParquetFile(self.source) as file:
+        checked = {"page_checksum_verification": True}
+        with _whole(self.source), pq.ParquetFile(self.source, **checked) as file:
             for number in range(file.num_row_groups):
                 part: pa.Table = file.read_row_group(number)
                 yield Traces(self.program, part, part.num_rows, self.distinct)
@@ -238,7 +239,8 @@ def _write(
 ) -> int:
     import pyarrow.parquet as pq
 
-    with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+    checked = {"write_page_checksum": True}
+    with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema, **checked) as writer:
         return run(writer.write_table)
 
 

@@ -160,7 +160,7 @@ class RunFolder:
             columns = dict.fromkeys(name for row in rows for name in row)  # not the first row's
             table = pyarrow.Table.from_pylist([{n: row.get(n) for n in columns} for row in rows])
             with atomic_path(lines.with_suffix(".parquet")) as temporary:
-                pyarrow.parquet.write_table(table, temporary)
+                pyarrow.parquet.write_table(table, temporary, write_page_checksum=True)
             lines.unlink()
             written.append(lines.with_suffix(".parquet"))
         return written
@@ -281,7 +281,8 @@ def read_parquet(file: Path) -> list[Row]:
 
     check_readable(file)
     try:
-        found: list[Row] = pyarrow.parquet.read_table(file).to_pylist()
+        table = pyarrow.parquet.read_table(file, page_checksum_verification=True)
+        found: list[Row] = table.to_pylist()
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise FileError(
             f"{file} is damaged ({error}); remove it to go on without the measures in it"

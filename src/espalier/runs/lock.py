@@ -3,6 +3,7 @@
 The lock is the system's (`flock`) on the file `.lock`, which says who holds it. When a process
 dies, however it does, the system lets go: a file left behind is stale, and is taken over with a
 warning. A clock that jumps, a process number used again and a folder copied elsewhere do no harm.
+Where a file system has no locks, a file is stale if its process was one of this host and is gone.
 """
 
 from __future__ import annotations
@@ -66,14 +67,19 @@ def _take(file: Path) -> int:
         with onto_disk(file):
             handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            held = not _lock(handle)
-            holder = _holder(handle)
-            if held:
+            ours, signed = _lock(handle), _signature(handle)
+            holder = _in_words(signed)
+            if ours is False:
                 raise FolderHeldError(
                     f"{file.parent} is being worked on by {holder or 'another process'}; wait for "
                     f"it to end, or give another folder"
                 )
             if _is_there(handle, file):
+                if holder and ours is None and not _is_gone(signed):
+                    raise FolderHeldError(
+                        f"{file.parent} may be worked on by {holder}: its file system has no locks "
+                        f"to tell; once that process has ended, remove {file}"
+                    )
                 if holder:
                     warnings.warn(
                         f"{file.parent} was left by {holder}, which is gone; going on from there",
@@ -86,16 +92,16 @@ def _take(file: Path) -> int:
         os.close(handle)
 
 
-def _lock(handle: int) -> bool:
-    """Whether the lock is ours now; where the system has none, nobody is kept out."""
+def _lock(handle: int) -> bool | None:
+    """Whether the lock is ours now; None where the system or the disk has none."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover - not on Windows
-        return True
+        return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        return error.errno not in _HELD
+        return False if error.errno in _HELD else None
     return True
 
 
@@ -111,9 +117,27 @@ def _oneself() -> dict[str, Any]:
     return {"process": os.getpid(), "host": socket.gethostname(), "since": since}
 
 
-def _holder(handle: int) -> str:
-    """Who wrote the file, in words; nothing if it is empty or says nothing."""
-    with suppress(ValueError, KeyError, TypeError):
-        found = json.loads(os.pread(handle, 1_000, 0))
-        return "process {process} on {host} since {since}".format(**found)
+def _signature(handle: int) -> dict[str, Any]:
+    """Who wrote the file; nothing if it is empty or says nothing."""
+    with suppress(ValueError, TypeError):
+        return dict(json.loads(os.pread(handle, 1_000, 0)))
+    return {}
+
+
+def _in_words(signed: dict[str, Any]) -> str:
+    with suppress(KeyError):
+        return "process {process} on {host} since {since}".format(**signed)
     return ""
+
+
+def _is_gone(signed: dict[str, Any]) -> bool:
+    """Whether whoever signed was a process of this host that has ended."""
+    if signed["host"] != socket.gethostname() or type(signed["process"]) is not int:
+        return False
+    try:
+        os.kill(signed["process"], 0)
+    except ProcessLookupError:
+        return True
+    except (OverflowError, OSError):  # another user's, or no number that a process has
+        return False
+    return False

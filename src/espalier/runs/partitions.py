@@ -77,7 +77,9 @@ def _whole(file: Path) -> int | None:
     from pyarrow import parquet
 
     try:
-        return int(parquet.read_metadata(file).num_rows)
+        with parquet.ParquetFile(file, page_checksum_verification=True) as found:
+            groups = range(found.num_row_groups)
+            return sum(int(found.read_row_group(group).num_rows) for group in groups)
     except (OSError, pyarrow.ArrowException):
         return None
 
@@ -90,7 +92,7 @@ def _write(
 
     table = as_table(function(*arguments), columns)
     with atomic_path(file) as temporary:
-        parquet.write_table(marked(table), temporary, compression="zstd")
+        parquet.write_table(marked(table), temporary, compression="zstd", write_page_checksum=True)
     return len(table), peak_bytes()
 
 

@@ -246,7 +246,9 @@ def _join(parts: Path, path: Path) -> None:
     files, whole = sorted((parts / TABLE).glob("part-*.parquet")), parts / "whole.parquet"
     schema = marked(parquet.read_table(files[0])).schema
     with onto_disk(path):
-        with parquet.ParquetWriter(whole, schema, compression="zstd") as writer:
+        with parquet.ParquetWriter(
+            whole, schema, compression="zstd", write_page_checksum=True
+        ) as writer:
             for file in files:
-                writer.write_table(parquet.read_table(file))
+                writer.write_table(parquet.read_table(file, page_checksum_verification=True))
         whole.replace(path)

@@ -1,4 +1,4 @@
-"""Claims and the numbers that decide them: a panel a claim, filled marks where it holds."""
+"""Claims and the numbers that decide them: a panel a claim, marks say whether it holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from espalier.show.figures.canvas import INK, RED, NotebookFigure
+from espalier.show.figures.canvas import GREY, INK, RED, NotebookFigure
 
 if TYPE_CHECKING:
     import pandas
@@ -31,7 +31,7 @@ def draw_verdicts(rows: pandas.DataFrame, *, x_label: str = "scaffold length k")
         panel.set_axis_off()
     figure.supxlabel(x_label, fontsize=10)
     figure.legend(
-        handles=_handles(), loc="outside upper center", ncols=3, fontsize=9, frameon=False
+        handles=_handles(), loc="outside upper center", ncols=4, fontsize=9, frameon=False
     )
     return figure
 
@@ -39,7 +39,7 @@ def draw_verdicts(rows: pandas.DataFrame, *, x_label: str = "scaffold length k")
 def _draw(panel: Any, rows: pandas.DataFrame) -> None:
     for at, row in enumerate(rows.itertuples()):
         panel.plot([at, at], [row.low, row.high], color=INK, lw=1.6)
-        inside = INK if row.holds else "white"
+        inside = INK if row.holds else GREY if row.low < row.bound < row.high else "white"
         panel.plot(at, row.mean, "o", ms=6, mec=INK, mfc=inside)
     panel.axhline(rows["bound"].iloc[0], color=RED, ls="--", lw=1.2)
     panel.set_xticks(range(len(rows)), [length or "all" for length in rows["length"]])
@@ -53,5 +53,6 @@ def _handles() -> list[Line2D]:
     return [
         Line2D([], [], mfc=INK, label="holds", **marks),
         Line2D([], [], mfc="white", label="does not hold", **marks),
+        Line2D([], [], mfc=GREY, label="not decided", **marks),
         Line2D([], [], color=RED, ls="--", label="bound that the whole interval must pass"),
     ]
