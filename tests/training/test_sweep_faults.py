@@ -184,7 +184,7 @@ def test_a_damaged_ensemble_is_not_thrown_away(tmp_path):
 def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
     sweep = plan(tmp_path, "apart", workers=1)
     first, second, third = sweep.cells
-    second = replace(second, settings={**second.settings, "recipe.epochs": 100})  # seconds
+    second = replace(second, settings={**second.settings, "recipe.epochs": 40})  # seconds
     sweep = replace(sweep, cells=(first, second, third))
     victim, lines = sweep.out / second.name, []
 

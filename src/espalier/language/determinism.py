@@ -80,7 +80,8 @@ class Reading:
 
     def _class(self, found: type) -> None:
         """Read the methods and properties of a record's or an Enum's class, also of its bases."""
-        for name, one in (item for base in found.__mro__ for item in vars(base).items()):
+        own = [base for base in found.__mro__ if base is not object]  # packages put methods there
+        for name, one in (item for base in own for item in vars(base).items()):
             if isinstance(one, property):
                 one = one.fget
             elif isinstance(one, functools.cached_property):
