@@ -126,18 +126,24 @@ def answers(seeds, **labels):
     )
 
 
-def test_tables_2_and_3_have_a_line_for_what_was_trained(tmp_path):
-    rule = {"until": "fitted", "step": 25_000}
+PARITY = {"layers": 8, "shared": True, "positions": "relative"}
+
+
+def write_answers(folder, *, seeds, step):
+    """Rows of so many seeds of both tables under `folder`; those of one seed are returned."""
+    rule = {"until": "fitted", "step": step}
     shape = {"layers": 8, "sharing": "yes", "positions": "relative"}
     program = {"program": "sum-modulo", "version": "traces"}
-    answers(5, **shape, **rule).to_parquet(tmp_path / "alta-table-3-seeds.parquet")
-    answers(5, **program, **rule).to_parquet(tmp_path / "alta-table-2-seeds.parquet")
-    singles = {"alta-table-2": answers(1, **program), "alta-table-3": answers(1, **shape)}
+    answers(seeds, **shape, **rule).to_parquet(folder / "alta-table-3-seeds.parquet")
+    answers(seeds, **program, **rule).to_parquet(folder / "alta-table-2-seeds.parquet")
+    return {"alta-table-2": answers(1, **program), "alta-table-3": answers(1, **shape)}
+
+
+def test_tables_2_and_3_have_a_line_for_what_was_trained(tmp_path):
+    singles = write_answers(tmp_path, seeds=5, step=25_000)
     runs = {
         "traces-sum-modulo-1": manifest("traces", reached=25_000),
-        "parity-1": manifest(
-            "parity", shape={"layers": 8, "shared": True, "positions": "relative"}
-        ),
+        "parity-1": manifest("parity", shape=PARITY),
     }
     blocks = seeds_blocks(tmp_path, runs, singles=singles, pictures=tmp_path)
     (two,), (three,) = map(lines_of, blocks.values())
@@ -151,16 +157,10 @@ def test_tables_2_and_3_have_a_line_for_what_was_trained(tmp_path):
 
 
 def test_tables_2_and_3_say_how_many_seeds_there_are_and_what_was_not_fitted(tmp_path):
-    rule = {"until": "fitted", "step": 100_000}
-    shape = {"layers": 8, "sharing": "yes", "positions": "relative"}
-    program = {"program": "sum-modulo", "version": "traces"}
-    answers(3, **shape, **rule).to_parquet(tmp_path / "alta-table-3-seeds.parquet")
-    answers(3, **program, **rule).to_parquet(tmp_path / "alta-table-2-seeds.parquet")
-    singles = {"alta-table-2": answers(1, **program), "alta-table-3": answers(1, **shape)}
-    own = {"layers": 8, "shared": True, "positions": "relative"}
+    singles = write_answers(tmp_path, seeds=3, step=100_000)
     runs = {
         "traces-sum-modulo-1": manifest("traces", reached=100_000, fitted=0),
-        "parity-1": manifest("parity", shape=own, reached=100_000, fitted=2),
+        "parity-1": manifest("parity", shape=PARITY, reached=100_000, fitted=2),
     }
     for block in seeds_blocks(tmp_path, runs, singles=singles, pictures=tmp_path).values():
         (line,) = lines_of(block)

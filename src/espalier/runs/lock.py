@@ -138,6 +138,6 @@ def _is_gone(signed: dict[str, Any]) -> bool:
         os.kill(signed["process"], 0)
     except ProcessLookupError:
         return True
-    except (OverflowError, OSError):  # another user's, or no number that a process has
-        return False
+    except (OverflowError, OSError):  # no number that a process has, or another user's
+        pass
     return False
