@@ -221,23 +221,33 @@ def test_a_seed_that_a_manifest_does_not_say_is_not_known(tmp_path, settings, co
         assert seed_of(tmp_path) is None
 
 
-@pytest.mark.parametrize("name", ["mine.parquet", "notes.jsonl"])
-def test_tables_of_a_person_stay_as_they_are(tmp_path, name):
-    """In a folder without a run they are refused; beside a run they are left alone."""
-    about = {"kind": "scaffold", "status": "finished", "config": {}, "data": {}}
-    before, beside = RunFolder.create(tmp_path / "before"), RunFolder.create(tmp_path / "beside")
-    for folder, row in ((before, {"step": 3, "loss": 1.0}), (beside, {"when": "today"})):
-        if name.endswith("parquet"):
-            pd.DataFrame([row]).to_parquet(folder.path / name)
-        else:
-            folder.write_rows([row], "notes")
-    held = {folder: (folder.path / name).read_bytes() for folder in (before, beside)}
-    with pytest.raises(es.ConfigError, match="holds no run, but a table"):
-        es.train(PARITY, before.path, device="cpu")
-    es.train(PARITY, tmp_path / "run", device="cpu")
-    (tmp_path / "run" / name).write_bytes(held[beside])
-    es.train(PARITY, tmp_path / "run", device="cpu")
-    beside.write_manifest(about | {"began": "now", "seconds": 1.0})
+FOREIGN = ("mine.parquet", "notes.jsonl", "rows.jsonl", "gradients.parquet")
+
+
+@pytest.mark.parametrize("row", [{"when": "today"}, {"step": 3, "member": "seed-0", "loss": 1.0}])
+@pytest.mark.parametrize("name", FOREIGN)
+def test_tables_of_a_person_beside_a_run_stay_as_they_are(tmp_path, name, row):
+    """Only what its manifest names is the run's, whatever columns others have."""
+    frame = pd.DataFrame([row])
+    run = tmp_path / "run"
+    es.train(PARITY, run, device="cpu")
+    if name.endswith("parquet"):
+        frame.to_parquet(run / name)
+    else:
+        frame.to_json(run / name, orient="records", lines=True)
+    held = (run / name).read_bytes()
+    es.train(PARITY, run, device="cpu")
     list_runs(tmp_path)
-    assert (tmp_path / "run" / name).read_bytes() == held[beside]
-    assert all((folder.path / name).read_bytes() == held[folder] for folder in held)
+    assert (run / name).read_bytes() == held
+
+
+@pytest.mark.parametrize(
+    "name", [*FOREIGN, "epoch-1.safetensors", "resume.safetensors", "figure.png"]
+)
+def test_a_run_does_not_begin_among_files_that_it_could_write_over(tmp_path, name):
+    (tmp_path / name).write_bytes(b"mine")
+    with pytest.raises(es.ConfigError, match=f"holds no run, but {name}, of something else"):
+        es.train(PARITY, tmp_path, device="cpu")
+    with pytest.raises(es.ConfigError, match=f"holds no run, but {name}, of something else"):
+        es.reproduce("alta-table-2", scale="smoke", out=tmp_path, runs=tmp_path / "runs")
+    assert (tmp_path / name).read_bytes() == b"mine"

@@ -216,7 +216,7 @@ def _same_as_before(folder: RunFolder, asked: dict[str, Any]) -> dict[str, Any] 
 
 def _describe(asked: dict[str, Any], config: Any, cache: RunCache) -> dict[str, Any]:
     """The manifest of a reproduction that is about to begin."""
-    manifest = describe_run(KIND, asked["config"], data={}, device=cache.device)
+    manifest = describe_run(KIND, asked["config"], data={}, device=cache.device, tables=(ROWS,))
     manifest["versions"] |= _versions(("pandas", "matplotlib"))
     behind: list[ScaffoldModels | Language | Learner | MinimalVersions] = [
         *parts_of(config, MinimalVersions),

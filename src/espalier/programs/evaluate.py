@@ -26,6 +26,7 @@ from espalier.runs import (
 )
 from espalier.zoo import Entry
 
+CASES = "cases"  # the table of a run
 Progress = Callable[[int, int], None]  # examples answered, examples in all
 
 
@@ -100,10 +101,10 @@ class _Asked:
     def in_folder(self, folder: RunFolder) -> Evaluation:
         """All rows, those of earlier runs included; a chunk is a file of its own."""
         with recorded(folder, self._described()) as manifest:
-            table, jobs = folder.path / "cases", self._jobs()
+            table, jobs = folder.path / CASES, self._jobs()
             for part in fill_table(table, self.machine, jobs, self.workers, columns=COLUMNS):
                 self._tell(part.rows, part.peak_bytes)
-            return self._result(folder.rows("cases"), manifest["seconds"])
+            return self._result(folder.rows(CASES), manifest["seconds"])
 
     def _jobs(self) -> Iterator[Job]:
         """Chunks of cases, the same whoever answers them."""
@@ -136,4 +137,4 @@ class _Asked:
         digest = hashlib.sha256(text.encode()).hexdigest()
         device = torch.device(model.device if model.cluster is None else "cpu")
         data = {"cases": len(self.cases), "sha256": digest}
-        return describe_run("evaluation", config, data=data, device=device)
+        return describe_run("evaluation", config, data=data, device=device, tables=(CASES,))

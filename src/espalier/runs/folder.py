@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MANIFEST, RESUME = "manifest.json", "resume.safetensors"
-OWN_TABLES = ("metrics", "rows")  # of trainings, of reproductions
+OWN_TABLES = ("metrics", "gradients", "rows")  # where a manifest of before says none
+# What some kind of run writes beside its manifest.
+_WEIGHTS = (RESUME, "epoch-*.safetensors", "step-*.safetensors", "model.safetensors")
+_TABLES = ("*/part-*.parquet", "*.jsonl", "*.parquet")
+WRITTEN = (*_WEIGHTS, *_TABLES, "program.json", "figure.png", "figure.svg")
 
 
 @dataclass(frozen=True)
@@ -93,19 +97,20 @@ class RunFolder:
     def rows(self, table: str = "metrics") -> list[Row]:
         """The rows of a table, in the order they were measured; the newer file wins."""
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
-        if lines.exists():
-            return [_row(lines, n, text) for n, text in enumerate(_whole_lines(lines), start=1)]
         parts = sorted((self.path / table).glob("part-*.parquet"))
+        if lines.exists() and not parts:
+            return [_row(lines, n, text) for n, text in enumerate(_whole_lines(lines), start=1)]
         return [row for file in parts or [parquet] if file.exists() for row in read_parquet(file)]
 
-    def is_own(self, table: str) -> bool:
-        """Whether a table is the run's: its rows say at which step. Others are a person's."""
-        if table in OWN_TABLES:
-            return True
-        try:
-            return all(type(row.get("step")) is int for row in self.rows(table))
-        except FileError:
-            return False
+    def own_tables(self) -> set[str]:
+        """The names of the tables that the run writes, by its manifest. Others are a person's."""
+        said = (self.manifest() or {}).get("tables")
+        return set(OWN_TABLES) if not isinstance(said, list) else {str(name) for name in said}
+
+    def written(self) -> list[str]:
+        """The files there, by name, that a run could have written, whoever did."""
+        found = {file for pattern in WRITTEN for file in self.path.glob(pattern)}
+        return sorted(str(file.relative_to(self.path)) for file in found)
 
     def measured(self) -> list[Row]:
         """The measures of a run that came to its end: there are some, or they were lost."""
@@ -152,9 +157,9 @@ class RunFolder:
             import pyarrow.parquet
         except ImportError:
             return []
-        written = []
+        written, own = [], self.own_tables()
         for lines in sorted(self.path.glob("*.jsonl")):
-            if not self.is_own(lines.stem):
+            if lines.stem not in own:
                 continue
             rows = self.rows(lines.stem)
             columns = dict.fromkeys(name for row in rows for name in row)  # not the first row's

@@ -109,7 +109,7 @@ def _resume(learner: Learner, folder: RunFolder | None) -> list[Row]:
         _refuse_other_state(folder, learner.state(), state)
         learner.restore(state)
     reached = -1 if state is None else learner.step
-    for table in {one for one in folder.tables() if folder.is_own(one)} | {"metrics"}:
+    for table in (folder.tables() & folder.own_tables()) | {"metrics"}:
         rows = folder.rows(table)
         if any(not isinstance(row.get("step"), int) for row in rows):
             raise FileError(

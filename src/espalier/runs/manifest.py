@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,14 @@ GROWABLE = "recipe.epochs"  # a finished run, or every member of one, may be ask
 
 
 def describe_run(
-    kind: str, config: dict[str, Any], *, data: dict[str, Any], device: torch.device
+    kind: str,
+    config: dict[str, Any],
+    *,
+    data: dict[str, Any],
+    device: torch.device,
+    tables: Sequence[str] = ("metrics",),
 ) -> dict[str, Any]:
-    """The manifest of a run that is about to begin or to go on.
+    """The manifest of a run that is about to begin or to go on; it writes these tables alone.
 
     >>> import torch
     >>> about = describe_run("parity", {"seeds": 1}, data={}, device=torch.device("cpu"))
@@ -49,6 +54,7 @@ def describe_run(
         },
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": 0.0,
+        "tables": list(tables),
     }
 
 
@@ -91,13 +97,23 @@ def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, 
 def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     """Write the manifest, or go on with the one that is there if it asks for the same run."""
     old = folder.manifest()
-    if old is not None:
+    if old is None:
+        _refuse_files(folder)
+    else:
         refuse_other_config(folder, {"kind": old["kind"]}, {"kind": manifest["kind"]})
         refuse_other_config(folder, old["config"], manifest["config"])
         _refuse_other_data(folder, old, manifest)
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
     folder.write_manifest(manifest)
     return manifest
+
+
+def _refuse_files(folder: RunFolder) -> None:
+    """Raise if files are there that a run could write over, and no manifest says whose they are."""
+    if there := folder.written():
+        raise ConfigError(
+            f"{folder.path} holds no run, but {there[0]}, of something else; give another folder"
+        )
 
 
 def close_run(folder: RunFolder, manifest: dict[str, Any], *, status: str, seconds: float) -> None:

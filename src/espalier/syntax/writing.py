@@ -128,7 +128,8 @@ def _fill(
     }
     sha256 = source.digest if isinstance(source, Treebank) else source.sha256
     data = {"sha256": sha256, "pairs": source.pairs}
-    with recorded(folder, describe_run("pairs", config, data=data, device=device)):
+    about = describe_run("pairs", config, data=data, device=device, tables=(TABLE,))
+    with recorded(folder, about):
         words = len(source.tags) if isinstance(source, Treebank) else source.words
         reader = replace(reader, key=f"{digest} {device} {words}", words=words)
         if isinstance(reader.model, LanguageModel):

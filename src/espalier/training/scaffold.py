@@ -26,6 +26,7 @@ from espalier.training.gradients import member_gradients
 from espalier.training.measures import CloseProbability
 from espalier.training.train import Prepared, Trainable
 
+GRADIENTS = "gradients"  # the table of them
 LABELS = ("length", "setting", "rules", "seed")  # what members of an ensemble may differ in
 
 
@@ -66,6 +67,7 @@ class ScaffoldRun(Trainable):
             learner,
             data,
             in_folder=lambda folder: _gradient_recorder(learner, corpora, folder),
+            tables=(GRADIENTS,),
             needs_folder="gradients are recorded in a run's folder",
         )
 
@@ -111,7 +113,7 @@ def scaffold_learner(
 def _gradient_recorder(
     learner: EnsembleLearner, corpora: Sequence[ScaffoldCorpus], folder: RunFolder
 ) -> Callable[[Row], None]:
-    """Appends Appendix C's magnitudes of every member, in domain, to the table `gradients`."""
+    """Appends Appendix C's magnitudes of every member, in domain, to their table."""
 
     def record(place: Row) -> None:
         new: list[Row] = []
@@ -123,7 +125,7 @@ def _gradient_recorder(
             for e, rows in zip(some, found, strict=True):
                 labels = {"member": learner.names[e], **learner.labels[e]}
                 new += [place | labels | row for row in rows]
-        folder.append_rows(new, "gradients")
+        folder.append_rows(new, GRADIENTS)
 
     return record
 

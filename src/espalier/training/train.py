@@ -47,11 +47,13 @@ class Prepared:
     """A learner at its first step, and what the manifest says of its data.
 
     `in_folder` writes what else the run's folder needs, and may return what records more measures.
+    They go into these `tables`; what was measured after the point to resume from is dropped there.
     """
 
     learner: Learner
     data: dict[str, Any]
     in_folder: Callable[[RunFolder], Also | None] | None = None
+    tables: tuple[str, ...] = ()
     needs_folder: str = ""  # why, if it cannot do without one
 
 
@@ -228,22 +230,13 @@ def _fit(
     learner, also = prepared.learner, None
     if folder is None:
         return fit(learner, plan, progress=progress)
-    _refuse_tables(folder)
     kind, config = configs[0].kind, manifest_config(configs)
-    manifest = describe_run(kind, config, data=prepared.data, device=learner.device)
+    data, tables = prepared.data, ("metrics", *prepared.tables)
+    manifest = describe_run(kind, config, data=data, device=learner.device, tables=tables)
     with recorded(folder, manifest | {"epochs": plan.epochs}):
         if prepared.in_folder is not None:
             also = prepared.in_folder(folder)
         return fit(learner, plan, folder=folder, progress=progress, also=also)
-
-
-def _refuse_tables(folder: RunFolder) -> None:
-    """Raise if tables are there and no run is: going on with them would drop their rows."""
-    if folder.manifest() is None and (there := sorted(folder.tables())):
-        raise ConfigError(
-            f"{folder.path} holds no run, but a table {there[0]!r} of something else; give another "
-            f"folder"
-        )
 
 
 def open_run(

@@ -88,7 +88,7 @@ def _join(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
     config = {"members": [one["config"] for one in manifests]}
     data = data_of(list(cells), digests, counts)
     ensemble.write_manifest(manifests[0] | {"config": config, "data": data})
-    for table in set().union(*(one.tables() for one in cells.values())):
+    for table in set().union(*(one.tables() & one.own_tables() for one in cells.values())):
         rows = [row for one in cells.values() for row in one.rows(table)]
         ensemble.write_rows(sorted(rows, key=lambda row: row["step"]), table)  # stable by member
     states = [state for one in cells.values() if (state := one.load_resume()) is not None]
@@ -110,7 +110,7 @@ def _split(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
     for name, reached in ensemble.checkpoints().items():
         if reached <= step:
             _split_checkpoint(ensemble.load_checkpoint(name), name, cells, behind)
-    for table in ensemble.tables():
+    for table in ensemble.tables() & ensemble.own_tables():
         rows = [row for row in ensemble.rows(table) if int(row["step"]) <= step]
         for _, member in behind:
             cells[member].write_rows([row for row in rows if row["member"] == member], table)
