@@ -1,9 +1,10 @@
 """Whether a function can be seen, from its code, to depend on nothing but its arguments.
 
 Its code, and that of all it calls, is read: constants, tables, Enums and records with their
-methods, functions of the same kind and builtins that always give the same are allowed. Whatever
-else it names (a module such as os, an object, an iterator, a generator of random numbers) could be
-a coin. Tables may be changed by the function; whether they were is seen afterwards.
+methods and attributes, functions of the same kind with theirs, and builtins that always give the
+same are allowed. Whatever else it names (a module such as os, an object, an iterator, a generator
+of random numbers) could be a coin. Tables may be changed by the function; whether they were is seen
+afterwards.
 """
 
 from __future__ import annotations
@@ -34,6 +35,14 @@ _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, range, type(...
 _MAKERS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "_generate_next_value_")
 _WRITTEN = {"<string>", *(str(m.__file__) for m in (collections, dataclasses, enum, reprlib))}
 _STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME")
+# Attributes of generators and frames that lead to everything a module names.
+_FRAMES = {"gi_frame", "f_back", "f_builtins", "f_globals", "f_locals", "tb_frame"}
+# What a class in C has; a class's own Python code is read.
+_IN_C = (
+    *(types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType),
+    *(types.GetSetDescriptorType, types.MemberDescriptorType),
+    type(vars(collections.namedtuple("_One", "a"))["a"]),
+)
 
 
 class _UnsteadyError(Exception):
@@ -48,12 +57,15 @@ class Reading:
     seen: set[int] = field(default_factory=set)
 
     def unchanged(self) -> bool:
-        """Whether all tables are as they were."""
-        return all(type(now) is type(before) and now == before for now, before in self.tables)
+        """Whether all tables are as they were; not, where that cannot be told."""
+        try:
+            return all(type(now) is type(before) and now == before for now, before in self.tables)
+        except RecursionError:  # a table that holds itself
+            return False
 
     def value(self, found: object) -> None:
         """Read what a name stands for."""
-        if id(found) in self.seen or id(found) in _STEADY or isinstance(found, _CONSTANTS):
+        if id(found) in self.seen or id(found) in _STEADY or type(found) in _CONSTANTS:
             return
         self.seen.add(id(found))
         if isinstance(found, functools._lru_cache_wrapper):
@@ -72,6 +84,9 @@ class Reading:
             self.value(type(found))
         elif isinstance(found, type) and issubclass(found, enum.Enum):
             self._class(found)
+            for member in found:
+                self.value(member.value)
+                self._all(one for name, one in vars(member).items() if name[0] != "_")
         elif _is_record(found):
             self._all(found if isinstance(found, tuple) else vars(found).values())
             self._class(type(found))
@@ -79,17 +94,23 @@ class Reading:
             raise _UnsteadyError
 
     def _class(self, found: type) -> None:
-        """Read the methods and properties of a record's or an Enum's class, also of its bases."""
-        own = [base for base in found.__mro__ if base is not object]  # packages put methods there
+        """Read what a record's or an Enum's class and its bases hold: methods, properties, values.
+
+        Values whose names begin with an underscore cannot be named by code that is read.
+        """
+        own = [base for base in found.__mro__ if base.__module__ != "builtins"]
         for name, one in (item for base in own for item in vars(base).items()):
-            if isinstance(one, property):
+            if isinstance(one, property | types.DynamicClassAttribute):
                 one = one.fget
             elif isinstance(one, functools.cached_property):
                 one = one.func
             one = getattr(one, "__func__", one)  # of a static method, or of a class's
-            if name in _MAKERS or not isinstance(one, types.FunctionType):
+            if name in _MAKERS or isinstance(one, _IN_C):
                 continue
-            if one.__code__.co_filename not in _WRITTEN:
+            if isinstance(one, types.FunctionType):
+                if one.__code__.co_filename not in _WRITTEN:
+                    self.value(one)
+            elif not name.startswith("_"):
                 self.value(one)
 
     def _all(self, values: Iterable[object]) -> None:
@@ -99,6 +120,7 @@ class Reading:
     def _function(self, function: types.FunctionType) -> None:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         self._all((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
+        self._all(vars(function).values())
         self._code(function.__code__, function.__globals__, cells)
 
     def _code(
@@ -109,7 +131,7 @@ class Reading:
             if step.opname in _STORES or (step.opname == "STORE_DEREF" and step.argval in cells):
                 raise _UnsteadyError
             if "ATTR" in step.opname or "METHOD" in step.opname:
-                if str(step.argval).startswith("_"):
+                if str(step.argval).startswith("_") or step.argval in _FRAMES:
                     raise _UnsteadyError
             elif step.opname == "LOAD_GLOBAL" or step.opname == "LOAD_NAME":
                 self._named(names.get(step.argval, getattr(builtins, step.argval, _MISSING)), after)

@@ -87,8 +87,8 @@ def call(
     if isinstance(target, functools.partial):
         leaf = machine.forest.leaf
         more = {name: leaf(value) for name, value in target.keywords.items()}
-        given = ([*map(leaf, target.args), *positional], {**more, **named})
-        return call(machine, frame, state, leaf(target.func), given)
+        both = ([*map(leaf, target.args), *positional], {**more, **named})
+        return call(machine, frame, state, leaf(target.func), both)
     if isinstance(target, types.MethodType):
         positional = [machine.forest.leaf(target.__self__), *positional]
         target = target.__func__
@@ -107,22 +107,28 @@ def call(
         found = _call_structured(machine, state, target, positional)
     if found is not None:
         return found
-    names = list(named)
-    machine.expect([*positional, *named.values()])
+    names, given = list(named), [*positional, *named.values()]
+    machine.expect(given)
+    shared = {id(tree.value) for tree in given if isinstance(tree, Leaf)}
     return machine.apply(
         state,
-        lambda called, *values: _call_plainly(called, values, names),
+        lambda called, *values: _call_plainly(called, values, names, shared),
         function if target is None else machine.forest.leaf(target),
-        *positional,
-        *named.values(),
+        *given,
     )
 
 
-def _call_plainly(function: Any, values: tuple[object, ...], names: list[str]) -> object:
+def _call_plainly(
+    function: Any, values: tuple[object, ...], names: list[str], shared: set[int]
+) -> object:
     # Copies: a leaf is shared by all assignments that reach it.
     given = [copy.copy(value) if type(value) in (list, dict, set) else value for value in values]
     split = len(given) - len(names)
     result = function(*given[:split], **dict(zip(names, given[split:], strict=True)))
+    for value, copied in zip(values, given, strict=True):
+        # A table from outside: what the function did to it would be lost, and may be a coin's.
+        if copied is not value and id(value) in shared and copied != value:
+            raise NotUnderstoodError("an object that is changed in place")
     if inspect.isgenerator(result) or inspect.isawaitable(result):
         raise NotUnderstoodError("a generator")
     if hasattr(result, "__next__"):

@@ -1,0 +1,188 @@
+"""Which code could hold a coin, as far as reading it can tell."""
+
+import collections
+import dataclasses
+import enum
+import os
+import random
+from pathlib import Path
+
+from espalier.language.determinism import read_code
+
+
+def toss():
+    return os.urandom(1)[0] & 1
+
+
+def always(z):
+    z["y"] = toss()
+
+
+def on_a_path(coin):
+    def step(z):
+        if z["a"] and coin(z):
+            z["y"] = 0
+
+    return step
+
+
+TABLE, GROWING = {0: 1, 1: 2, 2: 0}, []
+NEXT = iter(range(10**9))
+
+
+def looks_up(z):
+    z["y"] = TABLE[z["a"]] + max(0, len("abc") - 3)
+
+
+def calls_a_method(z):
+    z["y"] = sorted([z["a"], 1]).index(1) if "x".isalpha() else 0
+
+
+def takes_the_next(z):
+    z["y"] = next(NEXT) % 2
+
+
+def reads_the_time(z):
+    import time
+
+    z["y"] = int(time.time()) % 2
+
+
+def changes_a_global(z):
+    global COUNT
+    COUNT = COUNT + 1
+    z["y"] = COUNT % 2
+
+
+COUNT = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Steady:
+    """A record that computes what it holds."""
+
+    size: int = 2
+
+    @property
+    def twice(self):
+        return 2 * self.size
+
+    def __getitem__(self, place):
+        return place + self.size
+
+
+@dataclasses.dataclass(frozen=True)
+class Tosses(Steady):
+    def __call__(self):
+        return toss()
+
+
+class Inherits(Tosses):
+    """The coin is its base's."""
+
+
+class Plain(enum.Enum):
+    ONE = 1
+
+    def next(self):
+        return self.value + 1
+
+
+class Sides(enum.Enum):
+    HEADS = 1
+
+    @property
+    def other(self):
+        return toss()
+
+
+class Static(enum.IntEnum):
+    HEADS = 1
+
+    @staticmethod
+    def thrown():
+        return toss()
+
+
+def test_coins_in_methods_of_records_and_enums_are_read():
+    steady, tosses, inherits = Steady(), Tosses(), Inherits()
+    pair = collections.namedtuple("pair", "a b")(1, 2)
+    for function in (
+        lambda z: steady.twice + steady[1] + pair.a,
+        lambda z: Plain.ONE.next(),
+        lambda z, one=Plain.ONE: one.value,
+    ):
+        assert read_code(function) is not None
+    for function in (
+        lambda z: tosses(),
+        lambda z: inherits(),
+        lambda z: Sides.HEADS.other,
+        lambda z, side=Sides.HEADS: side.other,
+        lambda z: Static.thrown(),
+    ):
+        assert read_code(function) is None
+
+
+class Number(int):
+    def __bool__(self):
+        return bool(toss())
+
+
+class Held(enum.Enum):
+    STATE = [1]  # noqa: RUF012
+
+
+@dataclasses.dataclass(frozen=True)
+class Clock:
+    seen = [1]  # noqa: RUF012
+    throw = staticmethod(os.urandom)
+
+
+@dataclasses.dataclass(frozen=True)
+class Counter:
+    seen = [1]  # noqa: RUF012
+
+
+def helper():
+    return 0
+
+
+def test_coins_in_attributes_of_what_code_names_are_read():
+    member, number, clock, counter = Static.HEADS, Number(1), Clock(), Counter()
+    helper.dice = random.Random(0)
+    for unsteady in (
+        lambda z: member.thrown(),
+        lambda z: 1 if number else 0,
+        lambda z: clock.throw(1),
+        lambda z: helper.dice.getrandbits(1),
+        lambda z: (one for one in ()).gi_frame.f_globals["os"].urandom(1),
+    ):
+        assert read_code(unsteady) is None
+    helper.dice = [1]
+    for steady, table in (
+        (lambda z: helper.dice[0], helper.dice),
+        (lambda z: Held.STATE.value[0], Held.STATE.value),
+        (lambda z: counter.seen[0], counter.seen),
+    ):
+        reading = read_code(steady)
+        assert reading.unchanged()
+        table.append(2)
+        assert not reading.unchanged()
+
+
+def test_a_table_that_holds_itself_counts_as_changed():
+    table = [1]
+    table.append(table)
+    assert not read_code(lambda z: table[0]).unchanged()
+
+
+def test_code_that_could_hold_a_coin_is_told_from_code_that_cannot():
+    for steady in (looks_up, calls_a_method, lambda z: looks_up(z), on_a_path(looks_up)):
+        assert read_code(steady) is not None
+    objects = (random.Random(0).random, object(), Path("x").exists)
+    for unsteady in (always, takes_the_next, reads_the_time, changes_a_global, *objects):
+        assert read_code(unsteady) is None
+    grows = read_code(lambda z: GROWING.append(z))
+    assert grows.unchanged()
+    GROWING.append(1)
+    assert not grows.unchanged()
