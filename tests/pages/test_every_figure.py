@@ -1,6 +1,7 @@
 """The one table of the papers' figures and tables: nothing is missing, and every command exists."""
 
 import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -8,6 +9,7 @@ from docs.pages.filling import DOCS
 
 from code_blocks import check
 from espalier import experiments
+from espalier.learnability.supervision import TraceSettings
 
 PAGE = (DOCS / "results" / "index.md").read_text(encoding="utf-8")
 LINES = [
@@ -49,6 +51,22 @@ def test_what_is_not_measured_in_full_has_a_reason_and_a_cost():
             assert re.search(r"what is missing: .* (h|min)\b", row["cost"]), row
         assert (row["command"] == "-") == row["status"].startswith("drawing")
         assert (row["seeds"] == "-") != row["status"].startswith(("measured", "in part"))
+
+
+def test_table_1s_settings_are_those_of_training_on_traces():
+    relative, absolute, modulo = (one.settings for one in experiments.traced("paper")[:3])
+    assert relative == TraceSettings()
+    assert (relative.hidden_layers, relative.hidden, relative.noise) == (2, 128, 0.1)
+    assert (absolute.hidden_layers, absolute.hidden, absolute.noise) == (4, 4096, 0.1)
+    assert replace(modulo, recipe=absolute.recipe) == absolute
+    for settings, steps, rate, optimiser in (
+        (relative, 50_000, 1e-2, "adafactor"),
+        (absolute, 50_000, 1e-4, "adam"),
+        (modulo, 400_000, 1e-4, "adam"),
+    ):
+        recipe = settings.recipe
+        assert (recipe.batch, recipe.steps) == (256, steps)
+        assert (recipe.learning_rate, recipe.optimiser) == (rate, optimiser)
 
 
 @pytest.mark.parametrize("number", range(7, 13))
