@@ -45,7 +45,7 @@ first cases each time.
 TAIL = """
 What cannot be tried here: a machine that loses power (files are written under a temporary name
 and renamed, rows are synchronised to the disk; whether a disk keeps what it said it kept is its
-own affair), and network file systems without locks.
+own affair), and network file systems without locks, but for a test that takes the system's away.
 """
 
 

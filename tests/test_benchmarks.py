@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from benchmarks import faults, fuzz, harness, scaling
+from benchmarks import fault_page, faults, fuzz, harness, scaling, scaling_page
 
 from espalier.runs import FolderHeldError, locked
 
@@ -40,3 +40,17 @@ def test_one_process_measures_in_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["scaling", "--most", "1", "--out", str(tmp_path)])
     with locked(tmp_path), pytest.raises(FolderHeldError):
         scaling.main()
+
+
+def test_the_pages_of_faults_and_scaling_are_what_the_commands_write(monkeypatch):
+    """From the published rows; a sentence that was added by hand would be lost at the next run."""
+    written = {}
+    for module in (fault_page, scaling_page):
+        monkeypatch.setattr(module, "write_text", lambda path, text: written.update({path: text}))
+    monkeypatch.setattr(scaling_page, "write_figure", lambda *_: None)
+    fault_page.write_page()
+    measured = json.loads((harness.RESULTS / "scaling.json").read_text())
+    scaling_page.write_page(measured["rows"], measured["machine"])
+    assert [path.name for path in written] == ["faults.md", "scaling.md"]
+    for path, text in written.items():
+        assert path.read_text(encoding="utf-8") == text
