@@ -87,6 +87,8 @@ def test_what_cannot_fit_is_refused_with_the_arithmetic():
         ScaffoldConfig(length=1, vocabulary=10)
     with pytest.raises(DataError, match=r"34 \+ 2 tokens does not fit into test sequences of 35"):
         ScaffoldConfig(length=34)
+    with pytest.raises(DataError, match="10,000,000 tokens are the most"):
+        ScaffoldConfig(vocabulary=10**10)
     with pytest.raises(DataError, match="rules is 0"):
         ScaffoldConfig(rules=0)
     with pytest.raises(DataError, match="use 'familiar' or 'unfamiliar'"):

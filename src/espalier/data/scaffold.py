@@ -23,6 +23,7 @@ Setting = Literal["familiar", "unfamiliar"]
 Layout = Literal["apart", "overwriting"]
 Reading = Literal["before close", "after close"]  # the step at which a rule is read
 Array = np.ndarray
+MOST_WORDS = 10_000_000  # each has a name
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,8 @@ def _refuse_impossible(config: ScaffoldConfig) -> None:
     sizes = ("length", "tokens", "vocabulary", "rules", "scaffolds", "tests")
     check_whole(config, sizes, error=DataError)
     check_seed(config.seed, least=0, error=DataError)
+    if config.vocabulary > MOST_WORDS:
+        raise DataError(f"vocabulary is {config.vocabulary}; {MOST_WORDS:,} tokens are the most")
     if config.copies < 0:
         raise DataError(f"copies is {config.copies}; it cannot be negative")
     if config.layout not in get_args(Layout):

@@ -2,7 +2,7 @@
 
 `compiled` is the Transformer that programs become, `plain` a textbook one, `transformer` the
 stacked Transformers that are trained, `lstm` the language models. What they share is here: random
-numbers, fused functions, and files with a checksum.
+numbers, fused functions, files with a checksum, and whether there is room for them.
 """
 
 from espalier.nets.fusion import fused

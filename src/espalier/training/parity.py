@@ -84,9 +84,10 @@ class ParityRun(Trainable):
         if beside:
             raise ConfigError("Transformers trained at once on parity differ in their seeds alone")
         seeds = check_seeds(self.seeds)
+        weights = random_transformers(self.shape, seeds, batch=self.recipe.batch)
         learner = TaskLearner(
             ParityTask.of(self, device),
-            random_transformers(self.shape, seeds),
+            weights,
             self.recipe,
             members=by_seed(seeds),
             device=device,

@@ -129,9 +129,10 @@ class ScanRun(Trainable):
         if beside:
             raise ConfigError("Transformers trained at once on SCAN differ in splits and seeds")
         members = self.members()
+        weights = self.first_weights([int(one["seed"]) for one in members.values()])
         learner = TaskLearner(
             self.task(device),
-            self.first_weights([int(one["seed"]) for one in members.values()]),
+            weights,
             self.recipe,
             members=members,
             device=device,
@@ -145,7 +146,7 @@ class ScanRun(Trainable):
 
     def first_weights(self, seeds: Sequence[int]) -> Weights:
         """Those of every member before the first step."""
-        return random_transformers(self.shape, seeds)
+        return random_transformers(self.shape, seeds, batch=self.recipe.batch)
 
     def models(self, weights: Snapshot, device: torch.device) -> ScanTransformers:
         """The Transformers after their last step."""

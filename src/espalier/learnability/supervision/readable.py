@@ -198,7 +198,7 @@ class ReadableRun(ProgramRun):
         shape = shape_for(self.program, settings, asked.layers)
         learner = TaskLearner(
             ReadingTask(shape, asked.to(device), settings.recipe.batch),
-            random_transformers(shape, seeds),
+            random_transformers(shape, seeds, batch=settings.recipe.batch),
             settings.recipe,
             members=by_seed(seeds),
             device=device,

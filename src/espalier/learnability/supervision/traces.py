@@ -177,7 +177,8 @@ def trace_learner(
 ) -> TaskLearner:
     """The MLPs at their first step."""
     sizes = [taught.before.shape[1], *[settings.hidden] * settings.hidden_layers]
-    weights = random_mlps([*sizes, taught.after.shape[1]], seeds)
+    batch = settings.recipe.batch
+    weights = random_mlps([*sizes, taught.after.shape[1]], seeds, batch=batch)
     task = TraceTask.of(taught, settings, device)
     return TaskLearner(task, weights, settings.recipe, members=by_seed(seeds), device=device)
 

@@ -14,15 +14,20 @@ from torch import Tensor, nn
 
 from espalier.nets.compiled.feedforward import Expansion
 from espalier.nets.compiled.weights import ExpansionWeights
+from espalier.nets.room import LAYER, refuse_beyond_memory
 
 Weights = dict[str, Tensor]
 
 
-def random_mlps(sizes: Sequence[int], seeds: Sequence[int]) -> Weights:
+def random_mlps(sizes: Sequence[int], seeds: Sequence[int], *, batch: int = 1) -> Weights:
     """First weights of an MLP for each seed, layer sizes from input to output.
 
-    Normal with variance 1 / fan-in (LeCun et al. 1998); biases are zero.
+    Normal with variance 1 / fan-in (LeCun et al. 1998); biases are zero. They are refused where
+    they, or what a step on a `batch` keeps of their layers, have no room.
     """
+    numbers = sum(max(a * b, LAYER) for a, b in itertools.pairwise(sizes)) + batch * sum(sizes)
+    whose = f"training seeds: {len(seeds):,}, layers {len(sizes) - 1:,}, hidden {max(sizes):,}"
+    refuse_beyond_memory(f"{whose}, batch {batch:,},", len(seeds) * numbers)
     weights: Weights = {}
     sources = [torch.Generator().manual_seed(seed) for seed in seeds]
     for layer, (inner, outer) in enumerate(itertools.pairwise(sizes)):

@@ -13,18 +13,39 @@ from espalier.nets.language.models import AnyModel, CausalTransformer, GRUModel
 from espalier.nets.language.shapes import Architecture, CausalShape, GRUShape
 from espalier.nets.lstm import LanguageModel, LSTMShape, Vocabulary
 from espalier.nets.lstm import initialise as initialise_lstm
+from espalier.nets.room import LAYER, refuse_beyond_memory
 
 SPREAD = 0.02  # of a Transformer's first weights, as GPT-2 has it
 
 
 def build(shape: LSTMShape, *, vocabulary: Vocabulary | None = None) -> AnyModel:
     """A model of a shape, with torch's own first weights."""
+    refuse_beyond_memory(f"a language model of {_in_words(shape)}", _numbers(shape))
     match shape:
         case CausalShape():
             return CausalTransformer(shape, vocabulary=vocabulary)
         case GRUShape():
             return GRUModel(shape, vocabulary=vocabulary)
     return LanguageModel(shape, vocabulary=vocabulary)
+
+
+def _in_words(shape: LSTMShape) -> str:
+    sizes = {"hidden": shape.hidden, "layers": shape.layers, "words": shape.vocabulary_size}
+    return ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+
+
+def _numbers(shape: LSTMShape) -> int:
+    """The weights of a model, but for some of its smaller ones."""
+    square = shape.hidden * shape.hidden
+    match shape:
+        case CausalShape():
+            layer = 12 * square
+        case GRUShape():
+            layer = 6 * square
+        case _:
+            layer = 8 * square
+    ends = shape.vocabulary_size * (shape.width if shape.tied else shape.width + shape.hidden)
+    return ends + shape.layers * max(layer, LAYER)
 
 
 def shape_of(architecture: Architecture, sizes: dict[str, Any]) -> LSTMShape:

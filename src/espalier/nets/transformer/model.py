@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from espalier.errors import ModelError, check_whole, is_number
+from espalier.nets.room import refuse_beyond_memory
 from espalier.nets.transformer.biases import (
     BUCKETS,
     decoder_bias,
@@ -92,17 +93,36 @@ class TransformerShape:
         """Layers with weights of their own."""
         return 1 if self.shared else self.layers
 
+    @property
+    def numbers(self) -> int:
+        """How many weights there are, but for norms and position biases."""
+        attentions = 3 if self.decoder else 1
+        inner = self.heads * self.head_width
+        layer = self.width * (4 * attentions * inner + 2 * self.hidden * (1 + self.decoder))
+        places = self.longest if self.positions == "absolute" else 0
+        return self.own_layers * layer + self.width * (self.vocabulary + self.outputs + places)
+
+    def in_words(self) -> str:
+        """Its sizes, for a message."""
+        names = ("width", "hidden", "heads", "head_width", "layers")
+        return ", ".join(f"{name} {getattr(self, name):,}" for name in names)
+
     def to_dict(self) -> dict[str, object]:
         """The fields by name."""
         return asdict(self)
 
 
-def random_transformers(shape: TransformerShape, seeds: Sequence[int]) -> Weights:
+def random_transformers(
+    shape: TransformerShape, seeds: Sequence[int], *, batch: int = 1
+) -> Weights:
     """First weights for each seed, as in T5: normal, variance 1 / fan-in; norms 1.
 
     Position biases have variance 1 over the mean of fan-in and fan-out, unless the shape says
     otherwise. From 0 a step that is relative to the size of what it changes would hardly move them.
+    They are refused where they, or what a step on a `batch` keeps of its layers, have no room.
     """
+    whose = f"training seeds: {len(seeds):,}, {shape.in_words()}, batch {batch:,},"
+    refuse_beyond_memory(whose, len(seeds) * (shape.numbers + batch * shape.layers * shape.width))
     made = [_random(shape, torch.Generator().manual_seed(seed)) for seed in seeds]
     return {name: torch.stack([own[name] for own in made]) for name in made[0]}
 
