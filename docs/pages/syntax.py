@@ -49,7 +49,8 @@ def syntax(docs: Path = DOCS) -> list[str]:
     blocks = {
         "run": described(facts),
         "distance": markdown(by_distance(last)),
-        "slopes": markdown(slopes(last)),
+        "slopes": markdown(slopes(last, "hidden")),
+        "slopes-logits": markdown(slopes(last, "logits")),
         "effect": markdown(effects(last)),
         "effect-by-distance": markdown(effects_by_distance(last)),
         "frequency": markdown(frequencies(last)),
@@ -120,11 +121,14 @@ def by_distance(rows: pd.DataFrame) -> pd.DataFrame:
     return wide.assign(cases=wide["distance"].map(lambda d: f"{cases[d]:,}"))
 
 
-def slopes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of every line of Figure 4: per edge, relative to the line's mean, weighted by cases."""
+def slopes(rows: pd.DataFrame, space: str) -> pd.DataFrame:
+    """Of every line of Figure 4 (of logits: the earlier paper's 9): per edge, relative to its mean.
+
+    Weighted by cases.
+    """
     found = []
     some = table_of(rows, "stratum")
-    for (distance, kind), line in some[some["space"] == "hidden"].groupby(["distance", "class"]):
+    for (distance, kind), line in some[some["space"] == space].groupby(["distance", "class"]):
         weight, tree = line["cases"], line["tree"] - np.average(line["tree"], weights=line["cases"])
         middle = np.average(line["mean"], weights=weight)
         slope = (weight * tree * line["mean"]).sum() / (weight * tree**2).sum() / middle
