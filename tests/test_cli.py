@@ -226,3 +226,27 @@ def test_the_pipe_may_be_closed_early() -> None:
     )
     found = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert "Traceback" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "train scaffold --out",
+        "compile histogram -o",
+        "trace histogram abc --html",
+        "pairs --out x.parquet --treebank a",
+        "reproduce alta-table-2 --runs",
+        "runs",
+    ],
+)
+def test_an_empty_path_is_not_the_folder_one_is_in(tmp_path, words) -> None:
+    found = espalier(*words.split(), "", cwd=tmp_path)
+    assert found.returncode == 2
+    assert "is empty; give a name, or . for the folder you are in" in found.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_input_is_one(tmp_path) -> None:
+    assert "the input has 0 tokens" in espalier("run", "histogram", "").stderr
+    named = espalier("train", "text", "--data", "", "--out", "a", cwd=tmp_path)
+    assert "the name of the text is empty" in named.stderr

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter, Token, convert
 from cyclopts.completion.detect import ShellDetectionError
 
 from espalier.commands import (
@@ -21,16 +24,27 @@ from espalier.commands import (
     syntax,
     training,
 )
-from espalier.errors import EspalierError
+from espalier.errors import ConfigError, EspalierError
 from espalier.version import __version__
 
 LONGEST_NAME = 200  # characters of a file's name that are shown
+
+
+
+def _read(kind: Any, tokens: Sequence[Token]) -> Any:
+    """What words of a command stand for; an empty path is none, not the folder one is in."""
+    if kind in (Path, list[Path]) and not all(token.value for token in tokens):
+        name = next((token.keyword for token in tokens if token.keyword), None) or "a path"
+        raise ConfigError(f"{name} is empty; give a name, or . for the folder you are in")
+    return convert(kind, tokens)
+
 
 app = App(
     name="espalier",
     help="How sequence models compose meaning: programs into Transformers, networks into parts.",
     version=__version__,
     suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(converter=_read),
 )
 
 app.command(programs.programs_command, name="programs")

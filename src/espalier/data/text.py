@@ -70,6 +70,8 @@ def text_corpus(
     >>> text_corpus(folder).words
     ('the', 'cat', 'sat', '<eos>', '<unk>')
     """
+    if not os.fspath(source):
+        raise DataError("the name of the text is empty; give a file, a directory or a known name")
     known = str(source) in TEXTS
     place = find(str(source), data) if known else Path(source)
     lines = _parts(place)

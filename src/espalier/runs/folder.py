@@ -47,6 +47,8 @@ class RunFolder:
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> RunFolder:
         """The folder, made if it is not there."""
+        if not os.fspath(path):
+            raise FileError("a run's folder has an empty name; give one, or . for this folder")
         folder = Path(path)
         if folder.exists() and not folder.is_dir():
             raise FileError(f"cannot keep a run in {folder}: it is a file; name a folder")
