@@ -30,7 +30,6 @@ from espalier.version import __version__
 LONGEST_NAME = 200  # characters of a file's name that are shown
 
 
-
 def _read(kind: Any, tokens: Sequence[Token]) -> Any:
     """What words of a command stand for; an empty path is none, not the folder one is in."""
     if kind in (Path, list[Path]) and not all(token.value for token in tokens):

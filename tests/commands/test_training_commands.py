@@ -51,6 +51,13 @@ def test_flags_override_the_file(app, tmp_path):
     assert config["recipe"]["clip"] == 0.5
 
 
+def test_a_flag_and_a_word_that_contradict_each_other_are_refused(app, tmp_path):
+    words = ["train", "scaffold", "--epochs", "1", "--out", str(tmp_path / "run")]
+    with pytest.raises(ConfigError, match=r"recipe\.epochs is 1 by its flag and 2 by --set"):
+        app(*words, "--set", "recipe.epochs=2")
+    assert not (tmp_path / "run").exists()
+
+
 def test_train_text_from_a_file(app, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("\n".join(f"a line with word {n % 7}" for n in range(300)))

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from espalier.errors import FileError
+from espalier.errors import ConfigError, FileError
 from espalier.nets.lstm import checkpoints, language_model, load_language_model, read_tensors
 from espalier.runs import (
+    AtEpochs,
     AtSteps,
     EveryEpoch,
     Interrupted,
@@ -131,6 +132,12 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
         assert resumed == fit(learner_of("ensemble"), Plan(epochs))
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("schedule", [AtSteps((999,)), AtEpochs((4, 5))])
+def test_a_schedule_that_keeps_no_weights_is_refused(tmp_path, schedule):
+    with pytest.raises(ConfigError, match=r"no weights would be kept by At.*3 epochs of 8 steps"):
+        fit(learner_of("ensemble"), Plan(3, (schedule,)), folder=RunFolder.create(tmp_path))
 
 
 def test_checkpoints_are_kept_as_scheduled_and_load(tmp_path):

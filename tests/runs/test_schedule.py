@@ -51,7 +51,9 @@ def test_names_and_words():
     )
 
 
-@pytest.mark.parametrize("text", ["", "epochs", "epoch:0", "log:x", "step:", "step:1,b"])
+@pytest.mark.parametrize(
+    "text", ["", "epochs", "epochs:-2", "epoch:0", "log:x", "step:", "step:1,b", "step:-1"]
+)
 def test_other_words_are_refused_with_the_grammar(text):
     with pytest.raises(ConfigError, match="not a checkpoint schedule; use 'epoch'"):
         parse_schedule(text)

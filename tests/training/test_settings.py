@@ -38,7 +38,7 @@ def test_a_file_and_words_set_what_they_name(tmp_path):
         ("recipe.epochs", "many", "is 'many', a str; an int is expected"),
         ("recipe.epochs", True, "a bool; an int is expected"),
         ("recipe.epochs", 0, "epochs is 0; it must be at least 1"),
-        ("recipe.anneal", 0.5, "use 1"),
+        ("recipe.anneal", 0.5, "use a number that is 1 or more"),
         ("keep.every", 1, "did you mean 'keep'"),
         ("recipe.precision", "bf16", "known: 'float32', 'tf32'"),
         ("recipe.learning_rate", 1e300, "learning_rate is 1e.300; use a number above 0"),
@@ -87,3 +87,44 @@ def test_seeds_and_epochs_that_no_machine_takes():
         with pytest.raises(error, match=r"^seeds? |1,000,000 are the most"):
             make()
     assert TextRun(seed=-1).seed == -1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("anneal", float("nan")),
+        ("anneal", float("inf")),
+        ("anneal", 0.5),
+        ("clip", float("nan")),
+        ("clip", 0.0),
+        ("clip", "a"),
+        ("settle", 1.5),
+        ("settle", -1),
+        ("smallest_rate", float("nan")),
+        ("smallest_rate", -1.0),
+        ("warm_up", -5),
+        ("warm_up", True),
+        ("weight_decay", float("nan")),
+        ("weight_decay", -1.0),
+        ("weight_decay", None),
+    ],
+)
+def test_numbers_of_a_recipe_that_mean_nothing(name, value):
+    adamw = {"optimiser": "adamw"} if name in ("warm_up", "weight_decay") else {}
+    with pytest.raises(ConfigError, match=f"{name} is {value}|{name} is '{value}'"):
+        Recipe(**adamw, **{name: value})
+    assert Recipe(clip=float("inf"))
+
+
+def test_a_word_is_one_setting_and_is_given_once():
+    assert parse_words(["data=1\nvocabulary=2"]) == {"data": "1\nvocabulary=2"}
+    deep = "[" * 100_000
+    assert parse_words([f"keep={deep}"]) == {"keep": deep}
+    with pytest.raises(ConfigError, match=r"recipe\.epochs is set twice"):
+        parse_words(["recipe.epochs=3", "recipe.epochs =4"])
+
+
+def test_a_file_nested_too_deeply_is_refused(tmp_path):
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
+    with pytest.raises(ConfigError, match="is not TOML"):
+        read_toml(tmp_path / "deep.toml")

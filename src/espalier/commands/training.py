@@ -220,4 +220,10 @@ def configured(
         raise ConfigError("--set is given without a setting; write --set recipe.learning_rate=0.1")
     from_file = flatten(read_toml(config)) if config is not None else {}
     given = {name: value for name, value in flags.items() if value is not None}
-    return override(default, (implied or {}) | from_file | parse_words(words or []) | given)
+    said = parse_words(words or [])
+    for name in given.keys() & said.keys():
+        if given[name] != said[name]:
+            raise ConfigError(
+                f"{name} is {given[name]!r} by its flag and {said[name]!r} by --set; give one"
+            )
+    return override(default, (implied or {}) | from_file | said | given)

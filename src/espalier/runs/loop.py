@@ -66,8 +66,8 @@ def fit(
     With a folder the run is kept there and goes on from where it was. `also` is called after
     each measure with its step and epoch, for measurements of a caller's own.
     """
-    rows = _resume(learner, folder)
     kept = _kept_steps(learner, plan)
+    rows = _resume(learner, folder)
     _mend(learner, folder, rows, kept)
     total = plan.epochs * learner.steps_per_epoch
     ends = {epoch * learner.steps_per_epoch for epoch in range(1, plan.epochs + 1)}
@@ -95,9 +95,17 @@ def fit(
 
 
 def _kept_steps(learner: Learner, plan: Plan) -> set[int]:
-    per_epoch = learner.steps_per_epoch
-    asked = [steps_of(one, epochs=plan.epochs, steps_per_epoch=per_epoch) for one in plan.keep]
-    return set().union(*asked)
+    """The steps whose weights are kept; a schedule that keeps none of them is refused."""
+    sizes = {"epochs": plan.epochs, "steps_per_epoch": learner.steps_per_epoch}
+    found: set[int] = set()
+    for one in plan.keep:
+        if not (asked := steps_of(one, **sizes)):
+            raise ConfigError(
+                f"no weights would be kept by {one}: training has {plan.epochs:,} epochs of "
+                f"{learner.steps_per_epoch:,} steps; change keep, or train for longer"
+            )
+        found |= asked
+    return found
 
 
 def _resume(learner: Learner, folder: RunFolder | None) -> list[Row]:

@@ -89,9 +89,9 @@ def _parse_one(text: str) -> Schedule:
             case "log":
                 return LogSteps(_positive(detail or "2"))
             case "step":
-                return AtSteps(tuple(int(step) for step in detail.split(",")))
+                return AtSteps(tuple(_counted(step) for step in detail.split(",")))
             case "epochs":
-                return AtEpochs(tuple(int(epoch) for epoch in detail.split(",")))
+                return AtEpochs(tuple(_counted(epoch) for epoch in detail.split(",")))
     except ValueError:
         pass
     raise ConfigError(
@@ -101,6 +101,10 @@ def _parse_one(text: str) -> Schedule:
 
 
 def _positive(text: str) -> int:
-    if int(text) < 1:
+    return _counted(text, least=1)
+
+
+def _counted(text: str, *, least: int = 0) -> int:
+    if int(text) < least:
         raise ValueError
     return int(text)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from math import inf
+from sys import float_info
 from typing import Any, Literal, get_args
 
 from espalier.errors import LARGEST_SEED, ConfigError, check_whole, is_number, nearest
@@ -13,6 +15,7 @@ from espalier.runs import Precision
 OptimiserName = Literal["adam", "adafactor", "adafactor-absolute"]
 LanguageOptimiser = Literal["sgd", "adamw"]
 StepPrecision = Literal["float32", "tf32", "bfloat16"]
+SMALLEST = float_info.min  # above 0
 LARGEST_RATE = 3.4e38  # float32 has none beyond
 MOST_SEEDS = 100_000
 STOP_MEASURES = 3  # not to be changed: where it holds, manifests and names leave it out
@@ -92,16 +95,16 @@ class Recipe:
             raise ConfigError("warm_up and weight_decay are adamw's; set optimiser=adamw")
         _check_rate(self.learning_rate)
         _check_choice("precision", self.precision, get_args(Precision))
-        if not 0 <= self.settle < self.epochs:
+        check_whole(self, ("settle", "warm_up"), least=0, error=ConfigError)
+        if self.settle >= self.epochs:
             raise ConfigError(
                 f"settle is {self.settle}; it counts the last epochs, fewer than {self.epochs}"
             )
-        if not self.clip > 0:  # infinite: gradients stay as they are
-            raise ConfigError(f"clip is {self.clip}; it must be above 0")
-        if self.anneal < 1:
-            raise ConfigError(
-                f"anneal is {self.anneal}; it divides the learning rate, so use 1 (never) or more"
-            )
+        _check_number("smallest_rate", self.smallest_rate, least=0)
+        _check_number("weight_decay", self.weight_decay, least=0)
+        if self.clip != inf:  # gradients stay as they are
+            _check_number("clip", self.clip, least=SMALLEST)
+        _check_number("anneal", self.anneal, least=1)  # it divides the learning rate; 1: never
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,12 @@ def check_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
             f"seeds are {seeds!r}; say how many, or give integers: at least one, and none twice"
         )
     return tuple(found)
+
+
+def _check_number(name: str, value: object, *, least: float) -> None:
+    if isinstance(value, bool) or not is_number(value) or not value >= least:  # type: ignore[operator]
+        above = "above 0" if least == SMALLEST else f"{least:g} or more"
+        raise ConfigError(f"{name} is {value!r}; use a number that is {above}")
 
 
 def _check_rate(rate: float) -> None:

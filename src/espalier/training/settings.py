@@ -7,6 +7,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,7 +53,7 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise FileError(f"there is no config to read at {file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{file} is not TOML: {error}") from error
 
 
@@ -111,11 +112,19 @@ def parse_words(words: typing.Iterable[str]) -> dict[str, Any]:
             raise ConfigError(
                 f"{word!r} is not a setting; write name=value, as in recipe.learning_rate=0.1"
             )
-        try:
-            found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            found[name.strip()] = value
+        if name.strip() in found:
+            raise ConfigError(f"{name.strip()} is set twice; set it once")
+        found[name.strip()] = _parsed(value)
     return found
+
+
+def _parsed(text: str) -> Any:
+    """What a word stands for, where it is one value of TOML; else the word."""
+    with suppress(tomllib.TOMLDecodeError, RecursionError):
+        read = tomllib.loads(f"value = {text}")
+        if list(read) == ["value"]:
+            return read["value"]
+    return text
 
 
 def _override(config: Any, settings: Mapping[str, Any], *, prefix: str) -> Any:
