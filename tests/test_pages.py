@@ -1,8 +1,10 @@
 """Every code block of README and docs: run where that takes seconds, else compiled or parsed."""
 
+import re
+
 import pytest
 
-from code_blocks import blocks, pages, run
+from code_blocks import ROOT, blocks, pages, run
 
 ELSEWHERE = {  # tests that also look at what comes of it
     "docs/networks.md": "tests/networks/test_page.py",
@@ -18,3 +20,12 @@ def test_every_block_does_what_the_page_says(page, tmp_path, monkeypatch):
     names: dict[str, object] = {}
     for block in blocks(page):
         run(block, names)
+
+
+@pytest.mark.parametrize("page", pages())
+def test_tests_and_sources_that_a_page_names_are_there(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:tests|benchmarks|espalier)/[\w/-]+\.\w+)`", text):
+        assert any((ROOT / under / path).exists() for under in ("", "src")), path
+    for name in re.findall(r"`(test_\w+)` in\s+`(tests/[\w/]+\.py)`", text):
+        assert f"def {name[0]}(" in (ROOT / name[1]).read_text(encoding="utf-8"), name
