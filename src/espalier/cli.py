@@ -75,7 +75,8 @@ def main(words: list[str] | None = None) -> None:
         sys.stderr.write(f"espalier: {misread(error)}\n")
         sys.exit(2)
     except (EspalierError, ShellDetectionError) as error:
-        sys.stderr.write(f"espalier: {error}\n")
+        where = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
+        sys.stderr.write(f"espalier: {error}{where}\n")
         sys.exit(2)
     except KeyboardInterrupt as stopped:  # a run says where it was saved, if it was
         sys.stderr.write(f"espalier: {str(stopped) or 'interrupted'}\n")

@@ -2,15 +2,30 @@
 
 import os
 import random
+import re
 import signal
+import socket
+import time
+from pathlib import Path
 
 import pyarrow.parquet as parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from espalier.errors import ConfigError
-from espalier.runs import HERE, Job, LostWorkersError, RunFolder, Workers, fill_table, run_jobs
+from espalier.errors import ConfigError, EspalierError
+from espalier.runs import (
+    HERE,
+    Job,
+    LostWorkersError,
+    RunFolder,
+    Workers,
+    cluster,
+    fill_table,
+    locked,
+    remote,
+    run_jobs,
+)
 
 COLUMNS = {"job": "int64", "value": "double", "word": "string"}
 
@@ -83,11 +98,12 @@ def test_a_killed_process_is_named_and_the_same_rows_are_there_in_the_end(tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_cluster_leaves_the_same_files_and_outlives_a_killed_worker(tmp_path):
+def test_a_cluster_leaves_the_same_files_and_outlives_a_killed_worker(tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="pip install 'espalier[cluster]'")
     lengths, mark = [n % 7 for n in range(24)], tmp_path / "mark"
     fill(tmp_path / "here", jobs_of(lengths))
     mark.touch()
+    monkeypatch.delenv("ESPALIER_DATA", raising=False)
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster:
@@ -96,7 +112,58 @@ def test_a_cluster_leaves_the_same_files_and_outlives_a_killed_worker(tmp_path):
         assert not mark.exists()
         with pytest.raises(ConfigError, match=r"a wants a GPU.*--resources GPU=1"):
             list(run_jobs(divmod, [Job("a", (7, 2), gpu=True)], there))
+        with pytest.raises(ZeroDivisionError) as wrong:
+            list(run_jobs(divmod, [Job("a", (1, 0)), Job("b", (1, 1))], there))
+        assert re.fullmatch(r"by the worker \S+ at tcp://\S+:\d+ in a", " ".join(notes(wrong)))
+        _works_as_if_it_were_here(tmp_path, there, monkeypatch)
+        _is_interrupted_when_nobody_waits(tmp_path, there)
     assert bytes_of(tmp_path / "there") == bytes_of(tmp_path / "here")
+
+
+def notes(wrong):
+    return wrong.value.__notes__
+
+
+def _works_as_if_it_were_here(tmp_path, there, monkeypatch):
+    """In the same folder, with the same data, and only with the same code."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ESPALIER_DATA", "data")
+    assert [found for _, found in run_jobs(_where, [Job("a")], there)] == [
+        (str(tmp_path), str(tmp_path / "data"))
+    ]
+    monkeypatch.delenv("ESPALIER_DATA")
+    assert [found for _, found in run_jobs(_where, [Job("a")], there)] == [(str(tmp_path), None)]
+    with monkeypatch.context() as other:
+        other.setattr(remote, "code_here", lambda: "espalier 9.9.9")
+        with pytest.raises(ConfigError, match=r"has espalier 0\..*this process espalier 9\.9\.9"):
+            list(run_jobs(_where, [Job("a")], there))
+
+
+def _where():
+    return os.getcwd(), os.environ.get("ESPALIER_DATA")
+
+
+def _is_interrupted_when_nobody_waits(tmp_path, there):
+    """A job whose caller went away lets go of its folder, and the next caller waits for that."""
+    jobs = [Job("short", ("", "")), Job("long", (str(tmp_path), str(tmp_path / "held")))]
+    asked = run_jobs(_hold, jobs, there)
+    assert next(asked)[0].name == "short"
+    while not (tmp_path / "held").exists():
+        time.sleep(0.01)
+    asked.close()
+    assert {job.name for job, _ in run_jobs(_hold, jobs, there)} == {"short", "long"}
+
+
+def _hold(folder, mark):
+    """The first to come works on the folder for ever."""
+    if folder and not os.path.exists(mark):
+        with locked(folder):
+            Path(mark).touch()
+            while True:
+                time.sleep(0.01)
+    elif folder:
+        with locked(folder):
+            pass
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -111,6 +178,50 @@ def test_jobs_for_a_device_go_to_the_workers_that_are_tagged_with_one():
         found = list(run_jobs(_who, jobs, Workers(cluster=cluster.scheduler_address)))
     assert {name for job, name in found if job.gpu} == {"tagged"}
     assert len(found) == 8
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_worker_and_no_scheduler_any_more_are_told(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="pip install 'espalier[cluster]'")
+    tagged = {"cls": distributed.Worker, "options": {"nthreads": 1, "resources": {"GPU": 1}}}
+    scheduler = {"cls": distributed.Scheduler, "options": {"port": 0, "dashboard": False}}
+    said = []
+    with distributed.SpecCluster(worker=tagged, scheduler=scheduler) as there:
+        address = there.scheduler_address
+
+        def heard(text, **_):
+            said.append(text)
+            there.scale(1)  # the worker that is asked for comes late
+
+        monkeypatch.setattr(cluster.warnings, "warn", heard)
+        jobs = [Job(str(n), (), gpu=True) for n in range(8)]
+        assert len(list(run_jobs(_who, jobs, Workers(cluster=address)))) == 8
+        assert len(said) == 1
+        assert "has no worker at present; waiting for one" in said[0]
+        assert said[0].endswith(f"dask worker {address} --nthreads 1 --resources GPU=1")
+        asked = run_jobs(_who, jobs * 9, Workers(cluster=address))
+        next(asked)
+        there.close()
+        with pytest.raises(EspalierError, match=rf"scheduler at {address} is gone; what was done"):
+            list(asked)
+
+
+@pytest.mark.parametrize(
+    ("address", "finding"),
+    [
+        ("tcp://127.0.0.1:{port}", "nothing that it understands was said"),
+        ("tls://127.0.0.1:{port}", "TLS expects"),
+        ("http://127.0.0.1:{port}", "unknown address scheme 'http'"),
+        ("tcp://127.0.0.1", "missing port number"),
+    ],
+)
+def test_what_is_no_scheduler_is_told_in_a_line(address, finding, monkeypatch):
+    pytest.importorskip("distributed", reason="pip install 'espalier[cluster]'")
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        there = Workers(cluster=address.format(port=mute.getsockname()[1]))
+        with pytest.raises(ConfigError, match=rf"no dask scheduler answers at .*{finding}"):
+            list(run_jobs(divmod, [Job("a", (7, 2))], there))
 
 
 def _who():
@@ -142,8 +253,9 @@ def test_more_workers_than_jobs_are_not_waited_for():
 
 
 def test_an_error_of_a_job_is_raised_as_it_is():
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as wrong:
         list(run_jobs(divmod, [Job("a", (1, 0)), Job("b", (1, 1))], Workers(1)))
+    assert notes(wrong) == ["in a"]
 
 
 def test_parts_are_marked_as_ours_and_read_as_one_table(tmp_path):

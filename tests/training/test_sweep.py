@@ -10,7 +10,7 @@ import torch
 
 from espalier.errors import ConfigError
 from espalier.nets.lstm import load_language_model, read_tensors
-from espalier.runs import Interrupted, RunFolder, jobs, list_runs
+from espalier.runs import Interrupted, RunFolder, cluster, list_runs
 from espalier.training import read_sweep, run_sweep, train
 from espalier.training.sweep import is_finished, pending
 
@@ -174,7 +174,7 @@ def test_a_cluster_survives_a_killed_worker(tmp_path, trained):
 
 def test_no_scheduler_is_said_so(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(jobs, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.1)
     with pytest.raises(ConfigError, match="no dask scheduler answers at"):
         run_sweep(plan(tmp_path, "none"), cluster="tcp://127.0.0.1:9")
 

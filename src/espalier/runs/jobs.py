@@ -13,14 +13,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
+from queue import SimpleQueue
 from typing import Any
 
 from espalier.errors import ConfigError, EspalierError
+from espalier.runs.cluster import connected
+from espalier.runs.remote import Caller, as_told, do_there
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
-ANSWER_SECONDS = 30  # in which a scheduler, on a busy machine too, should answer
-AHEAD = 4  # jobs that a cluster is given for each of its threads
-GPU = "GPU"  # the resource that workers with a device are tagged with
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,9 @@ def run_jobs(
 ) -> Iterator[tuple[Job, Any]]:
     """Every job with what `function` returns for its arguments, in any order.
 
-    An error ends it. When a worker is killed the other jobs are done all the same, and those that
-    were lost are told at the end by `LostWorkersError`.
+    An error ends it; of another process, it has a note of its job. When a worker is killed the
+    other jobs are done all the same, and those that were lost are told at the end by
+    `LostWorkersError`.
 
     >>> [found for _, found in run_jobs(divmod, [Job("a", (7, 2)), Job("b", (9, 4))])]
     [(3, 1), (2, 1)]
@@ -133,7 +134,7 @@ def _in_processes(
                     continue
                 if failure is not None:
                     pool.shutdown(wait=False)
-                    raise failure
+                    raise _noted(failure, job)
                 begin(pool)
                 yield job, future.result()
     finally:
@@ -178,53 +179,38 @@ def _on_cluster(
     Jobs whose workers died again and again are lost.
     """
     waiting, lost = iter(jobs), list[tuple[Job, str]]()
-    with _connected(address) as client:
-        from distributed import KilledWorker, as_completed
+    with connected(address) as scheduler:
+        from distributed import KilledWorker
 
-        given: dict[Any, Job] = {}
-        done = as_completed()
+        caller, given = Caller.here(), dict[Any, Job]()
+        ended: SimpleQueue[Any] = SimpleQueue()
 
         def begin() -> None:
-            while len(given) < AHEAD * max(1, sum(client.nthreads().values())):
+            while scheduler.has_room(len(given)):
                 job = next(waiting, None)
                 if job is None:
                     return
-                tags = _tags(client, job)
-                future = client.submit(function, *job.arguments, pure=False, retries=2, **tags)
+                work = (do_there, caller, function, *job.arguments)
+                future = scheduler.submit(job.name, job.gpu, *work)
                 given[future] = job
-                done.add(future)
+                future.add_done_callback(ended.put)
 
         begin()
-        for future in done:
+        while given:
+            future = scheduler.next_of(ended, {job.gpu for job in given.values()})
             job, failure = given.pop(future), future.exception()
-            begin()
             if isinstance(failure, KilledWorker):
                 lost.append((job, "its worker died again and again"))
-            else:
-                yield job, future.result()
+            elif failure is not None:
+                raise _noted(as_told(failure, caller), job)
+            begin()
+            if failure is None:
+                yield job, scheduler.result(future)
     if lost:
         raise LostWorkersError(lost)
 
 
-def _connected(address: str) -> Any:
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ConfigError("a cluster needs dask: pip install 'espalier[cluster]'") from error
-    try:
-        return Client(address, timeout=ANSWER_SECONDS)
-    except (OSError, ValueError) as error:  # nobody answers, or it is no address
-        raise ConfigError(f"no dask scheduler answers at {address}: {error}") from error
-
-
-def _tags(client: Any, job: Job) -> dict[str, Any]:
-    """What a job's worker has to have; where no worker has it, nobody would ever take the job."""
-    if not job.gpu:
-        return {}
-    workers = client.scheduler_info()["workers"].values()
-    if workers and not any(one["resources"].get(GPU) for one in workers):
-        raise ConfigError(
-            f"{job.name} wants a GPU, and none of the cluster's {len(workers)} workers has one; "
-            f"start some by: dask worker ADDRESS --nthreads 1 --resources {GPU}=1"
-        )
-    return {"resources": {GPU: 1}}
+def _noted(failure: BaseException, job: Job) -> BaseException:
+    """An error with the name of the job it is of."""
+    failure.add_note(f"in {job.name}")
+    return failure

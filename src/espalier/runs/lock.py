@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from espalier.files import onto_disk, remove_leftovers
 
 LOCK = ".lock"
 _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
+_AGAIN_SECONDS = 0.2
+_patience: ContextVar[float] = ContextVar("patience", default=0.0)
 
 
 class FolderHeldError(FileError):
@@ -32,6 +35,21 @@ class FolderHeldError(FileError):
     >>> issubclass(FolderHeldError, FileError)
     True
     """
+
+
+@contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """A block in which a folder that another works on is waited for, so long, before it is refused.
+
+    >>> with patience(5.0):
+    ...     _patience.get()
+    5.0
+    """
+    before = _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _patience.reset(before)
 
 
 @contextmanager
@@ -63,18 +81,20 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 def _take(file: Path) -> int:
     """The file, open and locked, after a word about whoever left it behind."""
+    until = time.monotonic() + _patience.get()
     while True:
         with onto_disk(file):
             handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             ours, signed = _lock(handle), _signature(handle)
             holder = _in_words(signed)
-            if ours is False:
+            again = ours is False and time.monotonic() < until
+            if ours is False and not again:
                 raise FolderHeldError(
                     f"{file.parent} is being worked on by {holder or 'another process'}; wait for "
                     f"it to end, or give another folder"
                 )
-            if _is_there(handle, file):
+            if not again and _is_there(handle, file):
                 if holder and ours is None and not _is_gone(signed):
                     raise FolderHeldError(
                         f"{file.parent} may be worked on by {holder}: its file system has no locks "
@@ -90,6 +110,8 @@ def _take(file: Path) -> int:
             os.close(handle)
             raise
         os.close(handle)
+        if again:
+            time.sleep(_AGAIN_SECONDS)
 
 
 def _lock(handle: int) -> bool | None:
