@@ -10,8 +10,10 @@ import time
 
 import pytest
 
+from espalier.cli import app
 from espalier.data import scan
 from espalier.data.sources import SOURCES
+from espalier.errors import ConfigError
 
 COUNT = 700  # more than one chunk
 
@@ -69,3 +71,7 @@ def test_a_minimal_version_is_judged_by_the_test_set(tmp_path, data) -> None:
     _, errors = refused.communicate(timeout=600)
     assert refused.returncode == 2
     assert "has no training set" in errors
+    split = ["--split", "mcd1", "--minimal", "--out", str(tmp_path / "none"), "--data", str(data)]
+    with pytest.raises(ConfigError, match="no dask scheduler answers at nowhere"):
+        app(["scan", *split, "--cluster", "nowhere"], exit_on_error=False)
+    assert not (tmp_path / "none").exists()  # it is the minimal version that asked

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from espalier.data import ScanSplit
     from espalier.language import Program
     from espalier.programs import Engine, Evaluation
+    from espalier.runs import Workers
     from espalier.zoo import Entry
 
 
@@ -53,10 +54,12 @@ def scan_command(
     from espalier import zoo
     from espalier.data import scan_split
     from espalier.programs import Case, Compiled, Interpreter, evaluate
+    from espalier.runs import Workers
 
     examples = scan_split(split, data=data)
     entry = zoo.load("scan")
-    program = _minimal(entry, examples) if minimal else entry.program
+    shared = Workers(workers or 0, cluster)
+    program = _minimal(entry, examples, shared) if minimal else entry.program
     chosen: Engine = Compiled(workers, dtype, device, cluster)
     if engine == "interpreter":
         chosen = Interpreter(workers, cluster)
@@ -70,7 +73,7 @@ def scan_command(
     _show(result, program, folder)
 
 
-def _minimal(entry: Entry, split: ScanSplit) -> Program:
+def _minimal(entry: Entry, split: ScanSplit, workers: Workers) -> Program:
     from espalier.errors import DataError
     from espalier.learnability import minimal
 
@@ -79,7 +82,8 @@ def _minimal(entry: Entry, split: ScanSplit) -> Program:
             f"the split {split.name!r} has no training set to be minimal for; "
             "use length, mcd1, mcd2 or mcd3"
         )
-    return minimal(entry.program, [entry.encode(example.command) for example in split.train])
+    train = [entry.encode(example.command) for example in split.train]
+    return minimal(entry.program, train, workers=workers)
 
 
 def _show(result: Evaluation, program: Program, folder: Path) -> None:
