@@ -11,6 +11,8 @@ import pytest
 from espalier.errors import ProgramError
 from espalier.language import var
 from espalier.language.exploration import explore
+from espalier.language.lazy import LazyRules
+from espalier.language.paths import RUNS_OF_A_PATH
 from espalier.language.slices import NotUnderstoodError, follow
 from espalier.language.trees import Forest
 
@@ -134,6 +136,27 @@ def test_a_helper_may_change_a_list_that_was_made_for_it():
         z["v0"] = highest([z["v1"], z["v2"]])
 
     assert follow(step, Forest(MANY), frozenset())["v0"].names == {"v1", "v2"}
+
+
+@pytest.mark.parametrize("make", [remembered, drawn, handed_its_state])
+def test_a_coin_is_caught_where_rules_are_not_explored(make):
+    """Where a function was called twice, it was missed every other time; these seeds are caught."""
+    for seed in range(12):
+        coin = make(seed)
+        rules = LazyRules(lambda z, coin=coin: z.update(y=coin()), FEW, HEADS, 1_000)
+        with pytest.raises(ProgramError, match="does not repeat itself"):
+            rules.decide(lambda name: 0)
+
+
+def test_what_cannot_hold_a_coin_is_asked_twice_where_rules_are_not_explored():
+    table, dice = {0: 2}, random.Random(0)
+    for function, times in (
+        (lambda z: z.update(y=table[z["a"]]), 2),
+        (lambda z: z.update(y=dice.choice([z["a"]])), RUNS_OF_A_PATH),
+    ):
+        read = []
+        LazyRules(function, FEW, HEADS, 9).decide(lambda name, read=read: read.append(name) or 0)
+        assert read == ["a"] * times
 
 
 def test_a_function_that_only_remembers_what_it_found_is_allowed():

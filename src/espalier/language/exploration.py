@@ -70,7 +70,7 @@ def explore(
     """
     explorer = Explorer(function, Forest(variables), read_only)
     reading = read_code(function)
-    with _drawing_refused():
+    with drawing_refused():
         explorer.is_steady = reading is not None
         trees = _trees(explorer, max_paths)
         if reading is not None and not reading.unchanged():
@@ -211,7 +211,7 @@ def _way_down(tree: Tree, pick: random.Random) -> dict[str, int]:
 
 
 @contextmanager
-def _drawing_refused() -> Iterator[None]:
+def drawing_refused() -> Iterator[None]:
     """Refuse a function that draws from Python's or numpy's random numbers."""
     before = _random_states()
     yield

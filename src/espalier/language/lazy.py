@@ -7,12 +7,15 @@ compile, to write the program down, to name the rule that held) has them found t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 from espalier.errors import ProgramError
-from espalier.language.exploration import FfnFunction, call, explore
+from espalier.language.determinism import Reading, read_code
+from espalier.language.exploration import FfnFunction, call, drawing_refused, explore
+from espalier.language.paths import RUNS_OF_A_PATH
 from espalier.language.rules import Rule, RuleSet
 from espalier.language.variables import Value, Variable
 from espalier.language.view import View
@@ -64,14 +67,23 @@ class LazyRules(RuleSet):
         return (*found, *resets(self.variables, self.heads))
 
     def decide(self, code_of: Callable[[str], int]) -> Decision:
-        """What the function does at a position, which it is called twice for."""
-        first, again = (self._call(code_of) for _ in range(2))
-        if first != again:
-            raise ProgramError(
-                "ffn_fn does not repeat itself: called twice on the same values, it read or wrote "
-                "differently; it may depend on nothing but what it reads"
-            )
+        """What the function does at a position; asked as often as where every path is followed."""
+        reading = self._reading  # of its tables as they are before it is called
+        with drawing_refused() if reading is None else nullcontext():
+            first = self._call(code_of)
+            for asked in range(1, RUNS_OF_A_PATH):
+                if asked == 2 and reading is not None and reading.unchanged():
+                    break
+                if self._call(code_of) != first:
+                    raise ProgramError(
+                        "ffn_fn does not repeat itself: asked again on the same values, it read or "
+                        "wrote differently; it may depend on nothing but what it reads"
+                    )
         return first
+
+    @cached_property
+    def _reading(self) -> Reading | None:
+        return read_code(self.function)
 
     def _call(self, code_of: Callable[[str], int]) -> Decision:
         def choose(_: int) -> int:
