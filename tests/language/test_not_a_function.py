@@ -4,6 +4,7 @@ import copy
 import functools
 import os
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -190,6 +191,15 @@ def test_random_numbers_are_noticed_even_where_they_change_nothing(draw):
     state = random.getstate()
     explore(lambda z: z.update(y=z["a"]), FEW)
     assert random.getstate() == state
+    with ThreadPoolExecutor(1) as other:  # of a server, say, that draws meanwhile
+
+        def beside(z):
+            other.submit(random.random).result()
+            z["y"] = z["a"]
+
+        assert explore(beside, FEW)
+        with pytest.raises(ProgramError, match="random numbers were drawn"):
+            explore(step, FEW)
 
 
 def changed_dict(z):

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import random
 import sys
+import threading
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any, TypeVar
 
 from espalier.errors import ProgramError
-from espalier.language.determinism import read_code
+from espalier.language.determinism import Reading, read_code
 from espalier.language.paths import (
     RUNS_OF_A_PATH,
     Estimate,
@@ -41,6 +43,7 @@ from espalier.language.variables import Variable
 
 __all__ = ["Estimate", "ExplorationWarning", "FfnFunction", "call", "estimate_paths", "explore"]
 
+T = TypeVar("T")
 FEW_PATHS = 10_000
 WARN_ABOVE = 100_000
 MOST_RULES = 500_000
@@ -68,18 +71,13 @@ def explore(
 
     At most `max_paths` paths are run, or a tenth as many steps are taken on trees.
     """
-    explorer = Explorer(function, Forest(variables), read_only)
     reading = read_code(function)
-    with drawing_refused():
-        explorer.is_steady = reading is not None
-        trees = _trees(explorer, max_paths)
-        if reading is not None and not reading.unchanged():
-            explorer.is_steady = False  # it remembers something, which may be a coin of its own
-            trees = _trees(explorer, max_paths)
-        wrong = explorer.check_probes(trees)
-        if wrong is not None:
-            raise does_not_repeat(wrong)
-        explorer.refuse_null_tests()
+
+    def run() -> tuple[Explorer, dict[str, Tree]]:
+        explorer = Explorer(function, Forest(variables), read_only)
+        return explorer, _checked(explorer, reading, max_paths)
+
+    explorer, trees = refuse_drawing(run)
     if not trees and explorer.copied:
         raise ProgramError(
             "ffn_fn reads everything and writes nothing; if it changes a copy of its argument, "
@@ -89,6 +87,20 @@ def explore(
     _refuse_many_rules(settled, variables)
     names = [name for name in variables if name in settled]
     return [rule for name in names for rule in rules_of(settled[name], name, variables)]
+
+
+def _checked(explorer: Explorer, reading: Reading | None, max_paths: int) -> dict[str, Tree]:
+    """What happens to each variable, refused where it was not the same each time."""
+    explorer.is_steady = reading is not None
+    trees = _trees(explorer, max_paths)
+    if reading is not None and not reading.unchanged():
+        explorer.is_steady = False  # it remembers something, which may be a coin of its own
+        trees = _trees(explorer, max_paths)
+    wrong = explorer.check_probes(trees)
+    if wrong is not None:
+        raise does_not_repeat(wrong)
+    explorer.refuse_null_tests()
+    return trees
 
 
 def estimate_paths(function: FfnFunction, variables: Mapping[str, Variable]) -> Estimate:
@@ -210,19 +222,41 @@ def _way_down(tree: Tree, pick: random.Random) -> dict[str, int]:
     return codes
 
 
-@contextmanager
-def drawing_refused() -> Iterator[None]:
-    """Refuse a function that draws from Python's or numpy's random numbers."""
-    before = _random_states()
-    yield
-    if _random_states() != before:
+def refuse_drawing(run: Callable[[], T]) -> T:
+    """What `run` returns; refused if it draws from Python's or numpy's random numbers."""
+    before, of_numpy = random.getstate(), _numpy_state()
+    found = run()
+    drawn = random.getstate() != before
+    if drawn and threading.active_count() > 1:  # another may have, as those of a dask worker do
+        drawn = _draws(run)
+    if drawn or _numpy_state() != of_numpy:
         raise ProgramError(
             "ffn_fn does not repeat itself: random numbers were drawn while it ran; it may depend "
             "on nothing but what it reads"
         )
+    return found
 
 
-def _random_states() -> object:
+def _draws(run: Callable[[], object]) -> bool:
+    """Whether this very thread draws from Python's random numbers."""
+    source = getattr(random.random, "__self__")  # noqa: B009 - a method, for all that is declared
+    before, drawn = sys.getprofile(), False
+
+    def see(frame: FrameType, event: str, called: Any) -> None:
+        nonlocal drawn
+        drawn = drawn or (event == "c_call" and getattr(called, "__self__", None) is source)
+
+    sys.setprofile(see)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return drawn
+
+
+def _numpy_state() -> object:
     numpy = sys.modules.get("numpy.random")
-    numbers, place = numpy.get_state()[1:3] if numpy is not None else (None, 0)
-    return random.getstate(), bytes(numbers) if numbers is not None else b"", place
+    if numpy is None:
+        return None
+    numbers, place = numpy.get_state()[1:3]
+    return bytes(numbers), place

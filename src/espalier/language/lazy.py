@@ -7,14 +7,13 @@ compile, to write the program down, to name the rule that held) has them found t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import cast
 
 from espalier.errors import ProgramError
 from espalier.language.determinism import Reading, read_code
-from espalier.language.exploration import FfnFunction, call, drawing_refused, explore
+from espalier.language.exploration import FfnFunction, call, explore, refuse_drawing
 from espalier.language.paths import RUNS_OF_A_PATH
 from espalier.language.rules import Rule, RuleSet
 from espalier.language.variables import Value, Variable
@@ -69,16 +68,19 @@ class LazyRules(RuleSet):
     def decide(self, code_of: Callable[[str], int]) -> Decision:
         """What the function does at a position; asked as often as where every path is followed."""
         reading = self._reading  # of its tables as they are before it is called
-        with drawing_refused() if reading is None else nullcontext():
-            first = self._call(code_of)
-            for asked in range(1, RUNS_OF_A_PATH):
-                if asked == 2 and reading is not None and reading.unchanged():
-                    break
-                if self._call(code_of) != first:
-                    raise ProgramError(
-                        "ffn_fn does not repeat itself: asked again on the same values, it read or "
-                        "wrote differently; it may depend on nothing but what it reads"
-                    )
+        ask = partial(self._asked, code_of, reading)
+        return refuse_drawing(ask) if reading is None else ask()
+
+    def _asked(self, code_of: Callable[[str], int], reading: Reading | None) -> Decision:
+        first = self._call(code_of)
+        for asked in range(1, RUNS_OF_A_PATH):
+            if asked == 2 and reading is not None and reading.unchanged():
+                break
+            if self._call(code_of) != first:
+                raise ProgramError(
+                    "ffn_fn does not repeat itself: asked again on the same values, it read or "
+                    "wrote differently; it may depend on nothing but what it reads"
+                )
         return first
 
     @cached_property
