@@ -2,9 +2,11 @@
 
 import contextlib
 import io
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -250,3 +252,29 @@ def test_an_empty_input_is_one(tmp_path) -> None:
     assert "the input has 0 tokens" in espalier("run", "histogram", "").stderr
     named = espalier("train", "text", "--data", "", "--out", "a", cwd=tmp_path)
     assert "the name of the text is empty" in named.stderr
+
+
+def in_shell(words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    command = f"{sys.executable} -m espalier {words}"
+    held = {**os.environ, **environment}
+    return subprocess.run(command, shell=True, capture_output=True, check=False, env=held)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_utf_8_is_shown_what_it_can(encoding: str) -> None:
+    found = in_shell("trace addition 34+56", PYTHONIOENCODING=encoding)
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert b"?" in found.stdout
+
+
+def test_closed_streams_change_nothing_but_what_is_shown() -> None:
+    assert in_shell("programs >&-").returncode == 0
+    assert in_shell("run histogram hello 2>&-").stdout
+    assert in_shell("run nonsense hello 2>&-").returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_output_onto_a_full_disk_is_told_in_one_line() -> None:
+    found = in_shell("run histogram hello > /dev/full")
+    assert found.returncode == 2
+    assert found.stderr == b"espalier: cannot use the output: No space left on device\n"

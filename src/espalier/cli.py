@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from espalier.commands import (
 from espalier.errors import ConfigError, EspalierError
 from espalier.version import __version__
 
+_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)  # what a full or broken disk says
 LONGEST_NAME = 200  # characters of a file's name that are shown
 
 
@@ -69,6 +71,7 @@ def main(words: list[str] | None = None) -> None:
 
     `words` are those of the shell by default.
     """
+    _open_streams()
     try:
         app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -95,12 +98,22 @@ def main(words: list[str] | None = None) -> None:
         )
         sys.exit(2)
     except OSError as error:  # such as a name that is too long, wherever it is first looked at
-        if error.filename is None:
+        if error.filename is None and error.errno not in _OUTPUT:
             raise
-        name = str(error.filename)
+        name = str(error.filename or "the output")
         shown = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
         sys.stderr.write(f"espalier: cannot use {shown}: {error.strerror}\n")
         sys.exit(2)
+
+
+def _open_streams() -> None:
+    """Make stdout and stderr take whatever is written: they may be closed, or no UTF-8."""
+    for name in ("stdout", "stderr"):
+        stream: Any = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif name == "stdout" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a character that it has not is a ?
 
 
 def _wants_memory(error: Exception) -> bool:

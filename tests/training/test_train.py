@@ -1,6 +1,7 @@
 """Every kind of run: stopped, or out of room, it goes on and ends as if nothing had been."""
 
 import os
+import shutil
 import signal
 
 import pandas as pd
@@ -251,3 +252,13 @@ def test_a_run_does_not_begin_among_files_that_it_could_write_over(tmp_path, nam
     with pytest.raises(es.ConfigError, match=f"holds no run, but {name}, of something else"):
         es.reproduce("alta-table-2", scale="smoke", out=tmp_path, runs=tmp_path / "runs")
     assert (tmp_path / name).read_bytes() == b"mine"
+
+
+def test_a_finished_run_without_its_state_is_not_trained_anew(kind, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(kind[2], folder)
+    (folder / "resume.safetensors").unlink()
+    held = {file.name: file.read_bytes() for file in folder.iterdir()}
+    with pytest.raises(es.FileError, match=r"is finished, and its resume\.safetensors is gone"):
+        es.train(kind[0], folder, device="cpu")
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == held

@@ -20,6 +20,7 @@ from espalier.errors import LARGEST_SEED, ConfigError, FileError, ModelError
 from espalier.nets.lstm import find_checkpoint, member_names
 from espalier.results import Result
 from espalier.runs import (
+    RESUME,
     Learner,
     Plan,
     Progress,
@@ -230,6 +231,7 @@ def _fit(
     learner, also = prepared.learner, None
     if folder is None:
         return fit(learner, plan, progress=progress)
+    _refuse_without_state(folder)
     kind, config = configs[0].kind, manifest_config(configs)
     data, tables = prepared.data, ("metrics", *prepared.tables)
     manifest = describe_run(kind, config, data=data, device=learner.device, tables=tables)
@@ -237,6 +239,17 @@ def _fit(
         if prepared.in_folder is not None:
             also = prepared.in_folder(folder)
         return fit(learner, plan, folder=folder, progress=progress, also=also)
+
+
+def _refuse_without_state(folder: RunFolder) -> None:
+    """Raise if a finished run has no point to go on from: it would be trained anew."""
+    old = folder.manifest()
+    if old is not None and old["status"] == "finished" and not (folder.path / RESUME).exists():
+        raise FileError(
+            f"{folder.path} is finished, and its {RESUME} is gone: there is nothing to go on from, "
+            f"and its measures would be dropped; copy it there anew, read the run by es.load, "
+            f"or remove the folder to train it again"
+        )
 
 
 def open_run(
