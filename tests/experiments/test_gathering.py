@@ -3,7 +3,7 @@
 import pytest
 
 from espalier.experiments import RunCache, find
-from espalier.runs import Workers
+from espalier.runs import Workers, describe
 
 
 def rows_of(item, cache):
@@ -13,8 +13,13 @@ def rows_of(item, cache):
 def test_rows_are_the_same_and_in_order_by_workers(tmp_path):
     items = [3, 0, 2, 5]
     here = RunCache(tmp_path, device="cpu").gather(rows_of, items)
-    there = RunCache(tmp_path, device="cpu", workers=Workers(2)).gather(rows_of, items)
-    assert there == here
+    told = []
+    apart = RunCache(tmp_path, device="cpu", workers=Workers(2), progress=told.append)
+    assert apart.gather(rows_of, items, label=lambda item: f"item {item}") == here
+    assert [describe(moment).partition(" cells done:")[1] for moment in told] == [
+        " cells done:"
+    ] * 4
+    assert {moment.cell.partition(",")[0] for moment in told} == {f"item {n}" for n in items}
     assert [row["item"] for row in here] == [3, 3, 3, 2, 2, 5, 5, 5, 5, 5]
 
 

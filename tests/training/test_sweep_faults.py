@@ -206,6 +206,24 @@ def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
     assert not pending(sweep)
 
 
+def test_what_progress_refuses_ends_what_is_watched(tmp_path, monkeypatch):
+    monkeypatch.setattr(watching, "EVERY", 0.01)
+    sweep = plan(tmp_path, "refused", seeds=(0,))
+
+    def refuse(moment):
+        raise ConfigError(f"{moment.cell}: too long")
+
+    def work_for_ever():
+        with watching.watched(sweep.out, sweep.cells, refuse):
+            folder = RunFolder.create(sweep.out / sweep.cells[0].name)
+            folder.write_rows([{"step": 29, "epoch": 1.0, "train_loss": 3.0}])
+            while True:
+                time.sleep(0.01)
+
+    with pytest.raises(ConfigError, match="seed=0, 0 of 1: too long"):
+        work_for_ever()
+
+
 def test_a_cell_whose_beginning_was_not_seen_has_no_pace(tmp_path):
     sweep = plan(tmp_path, "unseen", seeds=(0,))
     folder = RunFolder.create(sweep.out / sweep.cells[0].name)

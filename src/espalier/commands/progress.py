@@ -46,7 +46,7 @@ class Trial:
         if self.first is None:  # the first steps wait for much that others do not
             self.first = moment
         seconds, steps = moment.seconds - self.first.seconds, moment.taken - self.first.taken
-        if self.done or seconds < TRIAL or not steps:
+        if self.done or seconds < TRIAL or not steps or not moment.steps_per_epoch:
             return
         self.done = True
         left = (moment.total - moment.step) * seconds / steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ from espalier.nets.lstm import LSTMShape, StackedWeights, read_tensors
 from espalier.runs import (
     HERE,
     Job,
+    Moment,
     Progress,
     RunFolder,
     Workers,
@@ -135,18 +137,32 @@ class RunCache:
             self._trained[models] = TrainedScaffolds(models, folder, self.device)
         return self._trained[models]
 
-    def gather(self, work: Callable[[Any, RunCache], list[Row]], items: Sequence[Any]) -> list[Row]:
+    def gather(
+        self,
+        work: Callable[[Any, RunCache], list[Row]],
+        items: Sequence[Any],
+        label: Callable[[Any], str] | None = None,
+    ) -> list[Row]:
         """The rows that `work` finds for every item, in order; on CUDA several items at a time.
 
-        Workers, if there are any, have an item each: whatever it trains is a run of its own.
+        Workers, if there are any, have an item each: whatever it trains is a run of its own. Its
+        `label` says which it was where something is told of it.
         """
         if self.workers != HERE:
             place, device = str(self.path.resolve()), str(self.device)
             jobs = [
-                Job(f"{n:04d}", (work, item, place, device), self.device.type == "cuda")
+                Job(
+                    f"{n:04d} {(label or _words_of)(item)}",
+                    (work, item, place, device),
+                    self.device.type == "cuda",
+                )
                 for n, item in enumerate(items)
             ]
-            done = {job.name: rows for job, rows in run_jobs(_gathered, jobs, self.workers)}
+            done, began = dict[str, list[Row]](), time.monotonic()
+            for job, rows in run_jobs(_gathered, jobs, self.workers):
+                done[job.name] = rows
+                if self.progress is not None:
+                    self.progress(_done(job.name, len(done), len(jobs), time.monotonic() - began))
             return [row for name in sorted(done) for row in done[name]]
         found = on_device(lambda item: work(item, self), items, device=self.device)
         return [row for rows in found for row in rows]
@@ -164,6 +180,22 @@ def _gathered(
     """The rows of one item, by a worker, on one thread."""
     torch.set_num_threads(1)
     return work(item, RunCache(path, device=device))
+
+
+def _done(name: str, done: int, of: int, seconds: float) -> Moment:
+    """A worker has ended an item."""
+    cell = f"{name.partition(' ')[2]}, {done} of {of}"
+    return Moment(done, of, 0, seconds, done, ({},), cell=cell)
+
+
+def _words_of(item: Any) -> str:
+    """The words and numbers that an item consists of, or is named by.
+
+    >>> _words_of(("addition", 3, object()))
+    'addition 3'
+    """
+    parts = item if isinstance(item, tuple) else (item, getattr(item, "name", None))
+    return " ".join(str(part) for part in parts if isinstance(part, str | int))
 
 
 def _finished(folder: RunFolder, models: ScaffoldModels) -> bool:

@@ -18,7 +18,7 @@ from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
 from espalier.experiments.intervals import summarise
 from espalier.experiments.length_models import STEPS, length_variants
-from espalier.experiments.parity_models import Learners, name_of
+from espalier.experiments.parity_models import Learners, label_of, name_of
 from espalier.runs import RunFolder
 from espalier.training import (
     FITTED,
@@ -47,7 +47,7 @@ def config(scale: Scale) -> Learners:
 
 def measure(config: Learners, cache: RunCache) -> list[Row]:
     """One row a variant, seed, step, way of counting and number of actions."""
-    return cache.gather(variant_rows, config.learners)
+    return cache.gather(variant_rows, config.learners, label_of)
 
 
 def variant_rows(run: ScanVariant, cache: RunCache) -> list[Row]:

@@ -30,6 +30,7 @@ from espalier.experiments.parity_models import (
     Read,
     Traced,
     end_to_end,
+    label_of,
     readable,
     traced,
     with_until,
@@ -96,7 +97,7 @@ def both_ways_taught(scale: Scale) -> Learners:
 
 def rows_of(config: Learners, cache: RunCache) -> list[Row]:
     """Of every learner."""
-    return cache.gather(cells_of, config.learners)
+    return cache.gather(cells_of, config.learners, label_of)
 
 
 def cells_of(learner: Traced | Read | ParityRun, cache: RunCache) -> list[Row]:
@@ -112,7 +113,7 @@ def cells_of(learner: Traced | Read | ParityRun, cache: RunCache) -> list[Row]:
 
 def all_versions(config: Learners, cache: RunCache) -> list[Row]:
     """The same, the compiled programs, and their minimal versions for the training strings."""
-    return cache.gather(versions_of, config.learners)
+    return cache.gather(versions_of, config.learners, label_of)
 
 
 def versions_of(one: Traced, cache: RunCache) -> list[Row]:

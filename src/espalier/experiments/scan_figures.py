@@ -8,7 +8,7 @@ from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
 from espalier.experiments.fitted_models import translators_until_fitted
 from espalier.experiments.intervals import summarise
-from espalier.experiments.parity_models import Learners, name_of, translators, with_until
+from espalier.experiments.parity_models import Learners, label_of, name_of, translators, with_until
 from espalier.runs import RunFolder
 from espalier.training import ScanRun, train
 
@@ -32,7 +32,7 @@ def shared_relative(scale: Scale) -> Learners:
 
 def measure(config: Learners, cache: RunCache) -> list[Row]:
     """One row a kind of Transformer, split, seed and measure during training."""
-    return cache.gather(translator_rows, config.learners)
+    return cache.gather(translator_rows, config.learners, label_of)
 
 
 def translator_rows(run: ScanRun, cache: RunCache) -> list[Row]:

@@ -20,7 +20,7 @@ class Moment:
 
     step: int
     total: int
-    steps_per_epoch: int
+    steps_per_epoch: int  # 0 where a step is a piece of work that other processes did
     seconds: float  # since this process began to train
     taken: int  # steps taken in those seconds
     rows: tuple[Row, ...] = ()
@@ -64,12 +64,16 @@ def describe(moment: Moment) -> str:
 
     >>> describe(Moment(25, 100, 50, 5.0, 25, ({"step": 25, "train_loss": 0.5},)))
     'step 25/100  epoch 0.50  5.0 steps/s  0:15 to go  train_loss 0.5'
+    >>> describe(Moment(3, 4, 0, 60.0, 3, ({},), cell="addition 1, 3 of 4"))
+    'addition 1, 3 of 4 cells done:  0:20 to go'
     """
-    epoch = moment.step / moment.steps_per_epoch
     parts = [f"{moment.cell} cells done:"] if moment.cell else []
-    parts += [f"step {moment.step:,}/{moment.total:,}", f"epoch {epoch:.2f}"]
+    if moment.steps_per_epoch:
+        epoch = moment.step / moment.steps_per_epoch
+        parts += [f"step {moment.step:,}/{moment.total:,}", f"epoch {epoch:.2f}"]
     if moment.taken and moment.seconds:
-        parts.append(f"{moment.taken / moment.seconds:.1f} steps/s")
+        if moment.steps_per_epoch:
+            parts.append(f"{moment.taken / moment.seconds:.1f} steps/s")
         parts.append(f"{clock(moment.remaining)} to go")
     parts += [f"{name} {value:.4g}" for name, value in averages(moment.rows).items()]
     return "  ".join(parts)

@@ -23,7 +23,7 @@ from espalier.errors import ConfigError
 from espalier.runs.lock import patience
 from espalier.version import __version__
 
-LET_GO_SECONDS = 30.0  # in which a job that was interrupted should have saved what it had
+LET_GO_SECONDS = 30.0  # in which a job that was interrupted should have let go of its folder
 LOOK_SECONDS = 0.5  # between two looks whether a job is still wanted
 DATA = "ESPALIER_DATA"
 

@@ -10,6 +10,7 @@ import torch
 
 from espalier.errors import EspalierError
 from espalier.runs import (
+    Interrupted,
     Job,
     LostWorkersError,
     Progress,
@@ -104,6 +105,12 @@ def _train_apart(
                 wrong += [trouble] if trouble else []
         except LostWorkersError as lost:
             wrong += [f"{job.name}: {why}" for job, why in lost.jobs]
+        except KeyboardInterrupt as stopped:
+            done = sum(is_finished(out / cell.name, cell) for cell in cells)
+            raise Interrupted(
+                f"interrupted; {done} of {len(cells)} cells were finished in {out}, and the same "
+                f"command goes on with the others"
+            ) from stopped
     if wrong:
         raise EspalierError(
             f"{len(wrong)} of {len(cells)} cells did not finish, the others did: "

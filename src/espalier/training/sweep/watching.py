@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +20,10 @@ EVERY = 0.5  # seconds between two looks
 
 @contextmanager
 def watched(out: Path, cells: Sequence[Cell], progress: Progress | None) -> Iterator[None]:
-    """A block in which `progress` is told of every measure that a cell's folder gains."""
+    """A block in which `progress` is told of every measure that a cell's folder gains.
+
+    What it raises ends the block.
+    """
     if progress is None or not cells:
         yield
         return
@@ -26,7 +31,17 @@ def watched(out: Path, cells: Sequence[Cell], progress: Progress | None) -> Iter
     for one in watch:
         one.moment("")  # what is there now is not news, and what comes before the first look is
 
+    refused: list[Exception] = []
+
     def look() -> None:
+        try:
+            tell(progress)
+        except Exception as error:
+            refused.append(error)
+            if not ended.is_set():
+                _interrupt()
+
+    def tell(progress: Progress) -> None:
         last = False
         while not last:
             last = ended.wait(EVERY)
@@ -41,9 +56,20 @@ def watched(out: Path, cells: Sequence[Cell], progress: Progress | None) -> Iter
     thread.start()
     try:
         yield
+    except KeyboardInterrupt:
+        if not refused:
+            raise
     finally:
         ended.set()
         thread.join()
+    if refused:
+        raise refused[0]
+
+
+def _interrupt() -> None:
+    """Send Ctrl-C to the main thread, unless this process is one that does not hear it."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 @dataclass
