@@ -64,6 +64,9 @@ def length_at_paper_scale(data: Path, manifests: Manifests, pictures: Path) -> s
     if not any(data.glob("alta-length-split-paper.*")):
         return not_trained(COMMAND.format("paper"))
     rows = join_rows(data, "alta-length-split-paper", ["variant", "seed"])
+    if any(data.glob("alta-length-split-paper-measures.*")):
+        measures = join_rows(data, "alta-length-split-paper-measures", ["variant", "seed"])
+        rows = with_measures(rows, measures)
     parts = []
     for name, text in length_blocks(rows, manifests, scale="paper").items():
         said = AT_PAPER_SCALE[name].format(greedy=asked(rows, "greedy"), beams=asked(rows, BEAMS))
@@ -73,6 +76,21 @@ def length_at_paper_scale(data: Path, manifests: Manifests, pictures: Path) -> s
     said = "accuracy over training in four ways of counting at the paper's scale, a line a variant"
     parts.append(f"![{said}](../images/learning/alta-length-split-paper.png)")
     return "\n\n".join(part for part in parts if part)
+
+
+def with_measures(rows: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
+    """What training measured itself where nothing else was counted: in two ways, not by length."""
+    counted = set(zip(rows["variant"], rows["step"], strict=True))
+    at = zip(measures["variant"], measures["step"], strict=True)
+    more = measures[[one not in counted and one[0] in set(rows["variant"]) for one in at]]
+    commands = asked(rows, "greedy")
+    parts = [
+        more[["variant", "seed", "step"]].assign(
+            way=way, actions=0, within=0, right=more[share] * commands, commands=commands
+        )
+        for way, share in (("greedy", "accuracy"), ("END told", "told_end"))
+    ]
+    return pd.concat([rows, *parts], ignore_index=True)
 
 
 def asked(rows: pd.DataFrame, way: str) -> int:
@@ -88,7 +106,7 @@ def length_runs(manifests: Manifests) -> pd.DataFrame:
             "variant": one["config"]["name"],
             "split": one["config"]["splits"][0],
             "seeds": len(check_seeds(one["config"]["seeds"])),
-            "steps": steps_of(one),
+            "steps": steps_taken(one),
             "batch": recipe_of(one)["batch"],
             "optimiser": recipe_of(one)["optimiser"],
             "products": recipe_of(one)["precision"],
@@ -98,6 +116,12 @@ def length_runs(manifests: Manifests) -> pd.DataFrame:
         }
         for one in kept_runs(manifests)
     )
+
+
+def steps_taken(manifest: dict) -> str:
+    """How far it went, and of how many where it was interrupted."""
+    most = "" if manifest["status"] == "finished" else f" of {recipe_of(manifest)['steps']:,}"
+    return f"{steps_of(manifest)}{most}"
 
 
 def kept_runs(manifests: Manifests) -> list[dict]:

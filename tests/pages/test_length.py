@@ -10,7 +10,9 @@ from docs.pages.length import (
     length_at_paper_scale,
     length_blocks,
     length_runs,
+    length_steps,
     length_ways,
+    with_measures,
 )
 
 from espalier import experiments
@@ -151,6 +153,29 @@ def test_the_papers_scale_has_the_same_tables_and_names_what_is_missing(rows, tm
     assert [line[2:] for line in block.splitlines() if line.startswith("- ")] == missing
     assert "No part of" not in block
     assert (tmp_path / "alta-length-split-paper.png").exists()
+
+
+def test_what_training_measured_stands_where_nothing_else_was_counted(rows, tmp_path):
+    own = rows[rows["variant"] == "turns in two pieces"]
+    steps = [(name, step) for name in ("turns in two pieces", "dropout") for step in (5, 10)]
+    measures = pd.DataFrame(
+        {"variant": name, "seed": seed, "step": step, "accuracy": 0.02, "told_end": 0.5}
+        for name, step in steps
+        for seed in (0, 1)
+    )
+    (line,) = length_steps(with_measures(own, measures)).to_dict("records")
+    assert line == {"variant": own["variant"].iloc[0], "5": "2.0% ± 0.0%", "10": "**9.0% ± 12.7%**"}
+    for name, table in (("", own), ("-measures", measures)):
+        table.to_parquet(tmp_path / f"alta-length-split-paper{name}.parquet")
+    block = length_at_paper_scale(tmp_path, {}, tmp_path)
+    assert "| variant | 5 | 10 |" in block
+    assert "| 24 | 20 | 45.0% |" in block, "what has no lengths is in no table of these"
+
+
+def test_an_interrupted_run_says_of_how_many_steps():
+    stopped = manifest("length", reached=27) | {"status": "interrupted"}
+    (line,) = length_runs({"a": stopped}).to_dict("records")
+    assert line["steps"] == "27 of 40"
 
 
 def test_scales_are_told_apart_by_their_splits():
