@@ -278,3 +278,35 @@ def test_output_onto_a_full_disk_is_told_in_one_line() -> None:
     found = in_shell("run histogram hello > /dev/full")
     assert found.returncode == 2
     assert found.stderr == b"espalier: cannot use the output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "finding"),
+    [
+        ("scan --device cuda", "--device and --dtype are those of weights; add --engine compiled"),
+        ("scan --dtype float64", "--device and --dtype are those of weights"),
+        ("minimal histogram abc --cases 5", "--cases is of inputs that are drawn, and yours are"),
+        ("minimal histogram --workers 2 --cluster tcp://a:1", "a cluster has workers of its own"),
+        ("sweep a.toml --workers 2 --cluster tcp://a:1", "a cluster has workers of its own"),
+        ("train traces dyck --traces a.parquet --seed 4 --out b", "give either --traces or inputs"),
+        ("interdependence the cat --html a.csv", "--html writes a page; give a.csv the suffix"),
+        ("decompose the cat --focus 0 --top -1", "Must be >= 0"),
+        ("decompose the cat --focus 0 --member x", "model of English is one; leave out member='x'"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(tmp_path, words: str, finding: str) -> None:
+    (tmp_path / "a.toml").write_text("[grid]\ncorpus.length = [2, 4]\n")
+    found = espalier(*words.split(), cwd=tmp_path)
+    assert found.returncode == 2
+    assert finding in found.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["a.toml"]
+
+
+def test_brackets_of_names_are_shown_as_they_are(tmp_path) -> None:
+    page = espalier("trace", "histogram", "hello", "-o", "[red]x.html", cwd=tmp_path)
+    assert page.stdout == "wrote [red]x.html\n"
+    (tmp_path / "[bold]").mkdir()
+    assert "no runs in [bold]" in espalier("runs", "[bold]", cwd=tmp_path).stdout
+    (tmp_path / "runs" / "[" / "x]").mkdir(parents=True)
+    (tmp_path / "runs" / "[" / "x]" / "manifest.json").write_text("nothing")
+    assert "[/x]" in espalier("runs", cwd=tmp_path).stdout

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from espalier.errors import FileError, listed, nearest
+from espalier.errors import FileError, ModelError, listed, nearest
 from espalier.files import check_readable
 from espalier.runs import MANIFEST, RunFolder
 
@@ -72,11 +72,11 @@ def load_network(path: str | os.PathLike[str] | None, *, member: str | None = No
     from espalier.nets.language import english_model, load_language_model
     from espalier.networks import is_pretrained, network
 
-    if path is None:
-        return english_model()
+    if path is None or (str(path) == TRANSFORMER and not Path(path).exists()):
+        if member is not None:
+            raise ModelError(f"the package's model of English is one; leave out member={member!r}")
+        return english_model("lstm" if path is None else "transformer")
     place = Path(path)
-    if str(place) == TRANSFORMER and not place.exists():
-        return english_model("transformer")
     manifest = RunFolder(place).manifest() if place.is_dir() else None
     if isinstance(manifest, dict) and manifest.get("kind") not in ("text", "scaffold"):
         run = load(place)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, validators
 
 from espalier.commands.methods import How
 from espalier.commands.networks import Member, Model, places, read_input
-from espalier.commands.output import Force, OutFile, save
+from espalier.commands.output import Force, OutFile, check_page, save
 from espalier.commands.show import console
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def decompose_command(
     space: Space = "hidden",
     how: How = How(),  # noqa: B008 - frozen
     depth: Depth = None,
-    top: int = 5,
+    top: Annotated[int, Parameter(validator=validators.Number(gte=0))] = 5,
     member: Member = None,
     out: OutFile = None,
     force: Force = False,
@@ -95,6 +95,7 @@ def interdependence_command(
     from espalier.decomposition import interdependence
     from espalier.loading import load_network
 
+    check_page(html)
     found_parse = None if parse is None else _parsed(parse, " ".join(sentence).split())
     given = sentence if found_parse is None else found_parse.words
     net, tokens = read_input(load_network(model, member=member), given, depth)

@@ -34,7 +34,7 @@ def doctor_command() -> None:
     found = verify(entry.program, batch)
     console().print(f"self-check: {found}", highlight=False)
     if missing or not found.ok:
-        console().print("[bold red]something is wrong[/]: reinstall with pip install -e .")
+        console().print("something is wrong: reinstall with pip install -e .", style="bold red")
         sys.exit(1)
     console().print("all is well")
 

@@ -191,12 +191,19 @@ def training_tokens(
     """The tokens of the training set, with what a program that writes wrote after its input."""
     if inputs and training.file is not None:
         raise DataError("the training set is given twice, as arguments and by --file; give one")
+    drawn = [name for name in ("cases", "size", "seed") if _is_set(training, name)]
+    if drawn and (inputs or training.file is not None):
+        raise DataError(f"--{drawn[0]} is of inputs that are drawn, and yours are given; drop one")
     given = list(inputs)
     if training.file is not None:
         given = _lines(training.file)
     if not given:
         given = entry.samples(training.cases, size=training.size, seed=training.seed)
     return tokens_read(entry, given, layers)
+
+
+def _is_set(training: TrainingSet, name: str) -> bool:
+    return bool(getattr(training, name) != getattr(DRAWN, name))
 
 
 def _lines(file: Path) -> list[str]:

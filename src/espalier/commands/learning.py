@@ -73,7 +73,7 @@ def train_traces(
     from espalier.learnability.supervision import TraceRun, TraceSettings, agreement
     from espalier.runs import RunFolder
 
-    if traces is not None and (inputs or training.file is not None):
+    if traces is not None and (inputs or training != DRAWN):
         raise DataError("give either --traces or inputs to run the program on, not both")
     entry, layers = load_entry(target, max_layers)
     asked = configured(TraceSettings(), config, settings, {"recipe.steps": steps})

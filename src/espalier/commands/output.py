@@ -46,6 +46,12 @@ Cluster = Annotated[
 _ENDS = 1 << 16
 
 
+def check_page(path: Path | None) -> None:
+    """Refuse a name for a page that is not a page's."""
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise FileError(f"--html writes a page; give {path} the suffix .html, or use --out")
+
+
 def save(result: Result, path: Path | None, *, force: bool) -> bool:
     """Write a result where it was asked for, and say so; False where it was not."""
     if path is None:

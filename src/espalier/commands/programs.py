@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from espalier.commands.output import NAMES, Force, OutFile, refuse_foreign, save
+from espalier.commands.output import NAMES, Force, OutFile, check_page, refuse_foreign, save
 from espalier.commands.show import console, show_pairs, show_table
 from espalier.errors import FileError
 from espalier.targets import load_target, parse_set, tokens_read, with_writing
@@ -112,13 +112,12 @@ def trace_command(
     """
     from espalier.interpreter import interpret
 
+    check_page(html)
     entry = load_target(target)
     layers = entry.max_layers if max_layers is None else max_layers
     read = tokens_read(entry, [" ".join(tokens)], layers)[0]
     sets = [parse_set(entry.program, text) for text in changes]
     found = interpret(entry.program, read, max_layers=layers, interventions=sets)
-    if html is not None and html.suffix.lower() not in (".html", ".htm"):
-        raise FileError(f"--html writes a page; give {html} the suffix .html, or use --out")
     if not [path for path in (html, out) if save(found, path, force=force)]:
         from espalier.show import coloured_trace
 

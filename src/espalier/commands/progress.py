@@ -91,7 +91,7 @@ def _training_bar() -> Iterator[Callable[[Any], None]]:
     from espalier.runs import describe
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(*columns, console=Console(stderr=True, markup=False)) as progress:
         task = progress.add_task("training", total=None)
 
         def report(moment: Moment) -> None:

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from espalier.commands.output import NAMES, Cluster, Processes
 from espalier.commands.progress import counting
 from espalier.commands.show import show_pairs, show_table
+from espalier.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from espalier.data import ScanSplit
@@ -25,8 +26,8 @@ def scan_command(
     engine: Literal["interpreter", "compiled"] = "interpreter",
     split: Literal["all", "length", "mcd1", "mcd2", "mcd3", "grammar"] = "all",
     minimal: bool = False,
-    device: str = "cpu",
-    dtype: Literal["float32", "float64", "bfloat16"] = "float32",
+    device: str | None = None,
+    dtype: Literal["float32", "float64", "bfloat16"] | None = None,
     workers: Processes = None,
     cluster: Cluster = None,
     data: Path | None = None,
@@ -45,7 +46,9 @@ def scan_command(
     minimal
         Keep only what the split's training set needs of the program.
     device
-        Where the compiled model runs: cpu or cuda.
+        Where the compiled model runs: cpu (by default) or cuda.
+    dtype
+        What it computes with, float32 by default.
     data
         The folder that holds scan/; by default ESPALIER_DATA.
     out
@@ -56,11 +59,13 @@ def scan_command(
     from espalier.programs import Case, Compiled, Interpreter, evaluate
     from espalier.runs import Workers
 
+    if engine == "interpreter" and (device or dtype):
+        raise ConfigError("--device and --dtype are those of weights; add --engine compiled")
     examples = scan_split(split, data=data)
     entry = zoo.load("scan")
     shared = Workers(workers or 0, cluster)
     program = _minimal(entry, examples, shared) if minimal else entry.program
-    chosen: Engine = Compiled(workers, dtype, device, cluster)
+    chosen: Engine = Compiled(workers, dtype or "float32", device or "cpu", cluster)
     if engine == "interpreter":
         chosen = Interpreter(workers, cluster)
     name = f"scan-{split}{'-minimal' if minimal else ''}-{engine}"
@@ -74,7 +79,6 @@ def scan_command(
 
 
 def _minimal(entry: Entry, split: ScanSplit, workers: Workers) -> Program:
-    from espalier.errors import DataError
     from espalier.learnability import minimal
 
     if not split.train:

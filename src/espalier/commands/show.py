@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def console() -> Console:
-    """Standard output, with colours where it is a terminal."""
+    """Standard output, with colours where it is a terminal; brackets are what they are."""
     from rich.console import Console
 
-    return Console(soft_wrap=True)
+    return Console(soft_wrap=True, markup=False)
 
 
 def show_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

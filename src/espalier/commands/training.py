@@ -130,11 +130,13 @@ def sweep(
     """
     from dataclasses import replace
 
+    from espalier.runs import Workers
     from espalier.training import read_sweep, run_sweep
     from espalier.training.sweep import pending
 
     planned = read_sweep(file)
     if workers is not None:
+        Workers(workers, cluster)  # refused, if they do not go together
         planned = replace(planned, workers=workers)
     say(f"{len(planned.cells)} cells in {planned.out}, {len(pending(planned))} to train")
     with reporting(yes=yes, smaller="fewer recipe.epochs in the table") as progress:
@@ -154,7 +156,7 @@ def runs(folder: Path = Path("runs"), /) -> None:
         epochs = f"{run.epoch:g}/{run.epochs}"
         shown = run.trouble or measures
         table.add_row(run.name, run.kind, run.status, str(run.members), epochs, shown)
-    Console().print(table if table.row_count else f"no runs in {folder}")
+    Console(markup=False).print(table if table.row_count else f"no runs in {folder}")
 
 
 def fetch(name: str, /) -> None:

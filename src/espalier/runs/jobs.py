@@ -53,6 +53,10 @@ class Workers:
     def __post_init__(self) -> None:
         if self.count < 0:
             raise ConfigError(f"at least one worker is needed; found workers = {self.count}")
+        if self.count and self.cluster is not None:
+            raise ConfigError(
+                f"workers are {self.count}, and a cluster has workers of its own; give one of both"
+            )
 
 
 HERE = Workers()

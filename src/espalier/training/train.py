@@ -231,7 +231,7 @@ def _fit(
     learner, also = prepared.learner, None
     if folder is None:
         return fit(learner, plan, progress=progress)
-    _refuse_without_state(folder)
+    refuse_without_state(folder)
     kind, config = configs[0].kind, manifest_config(configs)
     data, tables = prepared.data, ("metrics", *prepared.tables)
     manifest = describe_run(kind, config, data=data, device=learner.device, tables=tables)
@@ -241,7 +241,7 @@ def _fit(
         return fit(learner, plan, folder=folder, progress=progress, also=also)
 
 
-def _refuse_without_state(folder: RunFolder) -> None:
+def refuse_without_state(folder: RunFolder) -> None:
     """Raise if a finished run has no point to go on from: it would be trained anew."""
     old = folder.manifest()
     if old is not None and old["status"] == "finished" and not (folder.path / RESUME).exists():

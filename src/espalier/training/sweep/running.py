@@ -23,7 +23,7 @@ from espalier.runs import (
 from espalier.training.sweep.ensembles import split_ensembles, train_group
 from espalier.training.sweep.grid import Cell, Sweep
 from espalier.training.sweep.watching import watched
-from espalier.training.train import manifest_config, train
+from espalier.training.train import manifest_config, refuse_without_state, train
 
 
 def run_sweep(
@@ -47,7 +47,7 @@ def run_sweep(
         if cluster is None and not sweep.workers:
             _train_groups(sweep.out, todo, device=device, progress=progress)
         else:
-            workers = Workers(sweep.workers, cluster)
+            workers = Workers(0 if cluster else sweep.workers, cluster)
             _train_apart(sweep.out, todo, workers, device=device, progress=progress)
     return [sweep.out / cell.name for cell in sweep.cells]
 
@@ -62,6 +62,7 @@ def pending(sweep: Sweep) -> list[Cell]:
             refuse_other_config(folder, {"kind": manifest["kind"]}, {"kind": cell.kind})
             refuse_other_config(folder, manifest["config"], asked)
         if not is_finished(folder.path, cell):
+            refuse_without_state(folder)
             found.append(cell)
     return found
 
