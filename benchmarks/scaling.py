@@ -23,6 +23,7 @@ from typing import Any
 from benchmarks.harness import machine, peak_memory_mb, report
 from benchmarks.scaling_page import with_slopes, write_page
 from benchmarks.scaling_work import WORK
+from espalier.errors import EspalierError
 from espalier.runs import Job, Workers, fill_table, locked
 from espalier.runs.folder import read_parquet
 
@@ -34,11 +35,9 @@ def cell(work: str, size: int) -> list[dict[str, Any]]:
     """The rows of one kind of work at one size, measured in a fresh process."""
     command = [sys.executable, "-m", "benchmarks.scaling", "--cell", work, str(size)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found.returncode:
-        raise SystemExit(f"{work} {size}: {found.stderr[-2000:]}")
+    if found.returncode:  # no SystemExit, which would end a worker of a cluster
+        raise EspalierError(f"{work} {size}: {found.stderr[-2000:]}")
     rows: list[dict[str, Any]] = json.loads(found.stdout)
-    for row in rows:
-        print(json.dumps(row), file=sys.stderr, flush=True)
     return rows
 
 
@@ -86,8 +85,9 @@ def main() -> None:
         folder.mkdir(exist_ok=True)
         workers = Workers(given.workers, given.cluster)
         with locked(folder):
-            for _ in fill_table(folder / "rows", cell, jobs, workers, columns=COLUMNS):
-                pass
+            for part in fill_table(folder / "rows", cell, jobs, workers, columns=COLUMNS):
+                for row in read_parquet(folder / "rows" / f"part-{part.name}.parquet"):
+                    print(json.dumps(row), file=sys.stderr, flush=True)
         files = [folder / "rows" / f"part-{job.name}.parquet" for job in jobs]
         rows = with_slopes([row for file in files for row in read_parquet(file)])
     whole = not given.only and not given.most

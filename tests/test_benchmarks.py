@@ -6,6 +6,7 @@ import sys
 import pytest
 from benchmarks import fault_page, faults, fuzz, harness, scaling, scaling_page
 
+from espalier.errors import EspalierError
 from espalier.runs import FolderHeldError, locked
 
 
@@ -32,8 +33,16 @@ def test_some_cells_are_printed_and_not_published(results, monkeypatch, capsys, 
         monkeypatch.setattr(module, "write_page", lambda *_: pytest.fail("the page is written"))
         capsys.readouterr()
         module.main()
-        assert module.__name__.rpartition(".")[2] in capsys.readouterr().out
+        shown = capsys.readouterr()
+        assert module.__name__.rpartition(".")[2] in shown.out
+        assert module is not scaling or '{"work": "layers", "step": "' in shown.err
         assert results() == before
+
+
+def test_a_cell_that_fails_is_told_by_an_error_that_workers_outlive(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "false")
+    with pytest.raises(EspalierError, match="layers 20: "):
+        scaling.cell("layers", 20)
 
 
 def test_one_process_measures_in_a_folder(tmp_path, monkeypatch):
