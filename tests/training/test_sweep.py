@@ -12,7 +12,7 @@ from espalier.errors import ConfigError
 from espalier.nets.lstm import load_language_model, read_tensors
 from espalier.runs import Interrupted, RunFolder, cluster, list_runs
 from espalier.training import read_sweep, run_sweep, train
-from espalier.training.sweep import is_finished, pending
+from espalier.training.sweep import is_finished, pending, running
 
 TOML = """
 out = "{out}"
@@ -114,6 +114,8 @@ def test_finished_cells_are_skipped(tmp_path, trained):
     folders = [sweep.out / cell.name for cell in sweep.cells]
     before = [(f / "manifest.json").stat().st_mtime_ns for f in folders]
     assert run_sweep(sweep, device="cpu") == folders
+    for cell, folder in zip(sweep.cells, folders, strict=True):
+        assert running.train_cell(cell, str(folder), "cpu") == ""
     assert [(f / "manifest.json").stat().st_mtime_ns for f in folders] == before
     listed = list_runs(sweep.out)
     assert [(run.status, run.epoch, run.epochs) for run in listed] == [("finished", 2.0, 2)] * 4

@@ -209,7 +209,9 @@ def _on_cluster(
                 raise _noted(as_told(failure, caller), job)
             begin()
             if failure is None:
-                yield job, scheduler.result(future)
+                found = scheduler.result(future)
+                future.release()  # or it would be computed again if its worker died
+                yield job, found
     if lost:
         raise LostWorkersError(lost)
 

@@ -63,7 +63,7 @@ def code_here() -> str:
 
 def do_there(caller: Caller, function: Callable[..., Any], *arguments: Any) -> Any:
     """What the function returns, by a worker of dask's; an error has a note of the worker."""
-    from distributed import get_worker
+    from distributed import Reschedule, get_worker
 
     worker = get_worker()
     if code_here() != caller.code:
@@ -75,7 +75,7 @@ def do_there(caller: Caller, function: Callable[..., Any], *arguments: Any) -> A
         with _as_if_there(caller), patience(LET_GO_SECONDS), _while_wanted(worker):
             return function(*arguments)
     except KeyboardInterrupt:
-        return None  # for nobody
+        raise Reschedule from None  # should anybody want it all the same
     except Exception as failure:
         failure.add_note(f"by the worker {worker.name} at {worker.address}")
         raise

@@ -80,6 +80,8 @@ def is_finished(folder: Path, cell: Cell) -> bool:
 def train_cell(cell: Cell, folder: str, device: str) -> str:
     """Train one cell in this process, on one thread; return what was wrong, if anything was."""
     torch.set_num_threads(1)
+    if is_finished(Path(folder), cell):  # by a worker that died before it could say so
+        return ""
     try:
         train(cell.config(), folder, device=device)
     except EspalierError as error:
