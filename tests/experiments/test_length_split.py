@@ -56,7 +56,9 @@ def test_table_and_picture_are_of_all_rows(rows):
     greedy = every[(every["variant"] == "dropout") & (every["way"] == "greedy")]
     best = greedy.groupby("seed")["accuracy"].max().mean()
     assert table.loc[("dropout", BEST), "mean"] == best
-    assert len(EXPERIMENT.draw(rows).axes) == 4
+    panels = EXPERIMENT.draw(rows).axes
+    assert [panel.get_title() for panel in panels[:2]] == ["greedy", "END told"]
+    assert len(panels) == 4
 
 
 needs_data = pytest.mark.skipif(

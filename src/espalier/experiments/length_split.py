@@ -135,8 +135,9 @@ def draw(rows: pandas.DataFrame) -> Figure:
 
     every = shares(rows)
     drawn = every[every["way"].isin(_DRAWN)]
+    names = sorted(STEPS, key=lambda name: name != "reference")
     looks = {
-        name: Look(colour, "-", "o", name) for name, colour in zip(STEPS, _COLOURS, strict=True)
+        name: Look(colour, "-", "o", name) for name, colour in zip(names, _COLOURS, strict=True)
     }
     facets = Facets(
         x="step",
@@ -146,6 +147,7 @@ def draw(rows: pandas.DataFrame) -> Figure:
         side="share of test commands",
         looks=looks,
         height=3.0,
+        columns=_DRAWN,
     )
     table = summarise(drawn, "accuracy", by=["way", "variant", "step"])
     limits = (-0.01, max(0.25, 1.05 * float(table["high"].max())))

@@ -42,9 +42,9 @@ def test_every_group_has_its_panel_and_every_curve_its_band():
 
 def test_one_row_of_panels_and_a_logarithmic_axis():
     rows = table()
-    facets = Facets("x", "s", "k", side="P", looks=LOOKS, logarithmic=True)
+    facets = Facets("x", "s", "k", side="P", looks=LOOKS, logarithmic=True, columns=(8, 16))
     figure = draw_bands(rows[rows["d"] == "in"], facets)
-    assert len(figure.axes) == 3
+    assert [panel.get_title() for panel in figure.axes] == ["8", "2", "4"]
     assert {panel.get_yscale() for panel in figure.axes} == {"log"}
     assert figure.axes[0].get_ylabel() == "P"
 

@@ -27,7 +27,8 @@ class Facets:
     """Which column of a table is what in the figure, and what stands beside it.
 
     `down` may be None: one row of panels. `titles` and `sides` are patterns or words by value for
-    the columns and the rows of panels, `height` is a panel's in inches.
+    the columns and the rows of panels, `height` is a panel's in inches. `columns` are those that
+    come first; others follow in order.
     """
 
     x: str
@@ -43,6 +44,7 @@ class Facets:
     logarithmic: bool = False
     legend_columns: int = 4
     height: float = 1.95
+    columns: tuple[object, ...] = ()
 
 
 def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = None) -> Figure:
@@ -50,7 +52,10 @@ def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = Non
     shown = set(table[facets.line])
     looks = {value: look for value, look in facets.looks.items() if value in shown}
     facets = replace(facets, looks=looks)
-    columns = sorted(table[facets.across].unique().tolist())
+    order = {column: n for n, column in enumerate(facets.columns)}
+    columns = sorted(
+        table[facets.across].unique().tolist(), key=lambda one: (order.get(one, len(order)), one)
+    )
     rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
     size = (2.35 * len(columns) + 1.0, facets.height * len(rows) + 0.95)
     figure = place_on(ax, size)
