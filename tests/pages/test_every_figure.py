@@ -75,3 +75,25 @@ def test_seeds_are_those_of_the_rows(number):
     counts = rows.groupby("rules")["seed"].nunique()
     (row,) = [r for r in ITEMS if (r["paper"], r["item"]) == ("bottom-up", f"Figure {number}")]
     assert {int(n) for n in re.findall(r"\b\d\b", row["seeds"].replace(",000", ""))} >= set(counts)
+
+
+@pytest.mark.parametrize(
+    ("item", "files"),
+    [
+        ("Figure 4", "alta-figure-4"),
+        ("Table 2", "alta-figure-4"),
+        ("Table 3", "alta-table-3"),
+        ("Table 6", "alta-table-6"),
+    ],
+)
+def test_seeds_of_altas_figures_are_those_of_the_rows(item, files):
+    counts = set()
+    for name in (files, f"{files}-seeds"):
+        if (path := DOCS / f"results/data/learning/{name}.parquet").exists():
+            rows = pd.read_parquet(path)
+            rows = rows[rows["version"] == "traces"] if "version" in rows else rows
+            kinds = [of for of in ("program", "layers", "sharing", "positions") if of in rows]
+            counts |= set(rows.groupby(kinds)["seed"].nunique())
+    (row,) = [r for r in ITEMS if (r["paper"], r["item"]) == ("ALTA", item)]
+    assert {int(n) for n in re.findall(r"\d+", row["seeds"])} >= counts
+    assert max(counts) == max(int(n) for n in re.findall(r"^\d+", row["seeds"]))
