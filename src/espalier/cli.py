@@ -5,11 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cyclopts import App, CycloptsError, Parameter, Token, convert
+from cyclopts import App, CycloptsError, Parameter
 from cyclopts.completion.detect import ShellDetectionError
 
 from espalier.commands import (
@@ -19,33 +18,26 @@ from espalier.commands import (
     explore_command,
     learnability,
     learning,
+    misread,
     programs,
+    read_words,
     reproduce_command,
     scan_command,
     syntax,
     training,
 )
-from espalier.errors import ConfigError, EspalierError
+from espalier.errors import EspalierError
 from espalier.version import __version__
 
 _OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)  # what a full or broken disk says
 LONGEST_NAME = 200  # characters of a file's name that are shown
-
-
-def _read(kind: Any, tokens: Sequence[Token]) -> Any:
-    """What words of a command stand for; an empty path is none, not the folder one is in."""
-    if kind in (Path, list[Path]) and not all(token.value for token in tokens):
-        name = next((token.keyword for token in tokens if token.keyword), None) or "a path"
-        raise ConfigError(f"{name} is empty; give a name, or . for the folder you are in")
-    return convert(kind, tokens)
-
 
 app = App(
     name="espalier",
     help="How sequence models compose meaning: programs into Transformers, networks into parts.",
     version=__version__,
     suppress_keyboard_interrupt=False,
-    default_parameter=Parameter(converter=_read),
+    default_parameter=Parameter(converter=read_words),
 )
 
 app.command(programs.programs_command, name="programs")
@@ -120,17 +112,6 @@ def _wants_memory(error: Exception) -> bool:
     """Whether memory ran out; torch says so in words, on a CPU and on a card."""
     words = ("not enough memory", "can't allocate memory", "out of memory")
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
-
-
-def misread(error: CycloptsError) -> str:
-    """What was wrong with the words of a command, in one line, and where to read on."""
-    finding = " ".join(str(error).split())
-    argument = getattr(error, "argument", None)
-    if argument is not None and argument.field_info.is_positional:  # it has no -- in the help
-        finding = finding.replace(argument.name, argument.name.lstrip("-").upper())
-    command = " ".join(["espalier", *(error.command_chain or ())])
-    whole = finding if finding.endswith("...") else finding.removesuffix(".")
-    return f"{whole[0].lower()}{whole[1:]}; see {command} --help"
 
 
 if __name__ == "__main__":

@@ -238,3 +238,21 @@ def test_time_is_up_also_where_ctrl_c_is_ignored():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ("asked", "finding"),
+    [
+        ({"seconds": float("nan")}, "seconds is nan; use a number above 0"),
+        ({"seconds": -1.0}, "seconds is -1.0; use a number above 0"),
+        ({"seconds": 0}, "seconds is 0; use a number above 0"),
+        ({"seconds": 1e300}, "use a number above 0, up to"),
+        ({"seconds": "a"}, "seconds is 'a'"),
+        ({"only": [""]}, "give a list of words"),
+        ({"only": "2 layers"}, "give a list of words"),
+    ],
+)
+def test_limits_that_limit_nothing_are_refused(tmp_path, asked, finding):
+    with pytest.raises(ConfigError, match=finding):
+        reproduce("alta-table-2", scale="smoke", out=tmp_path / "out", runs=tmp_path, **asked)
+    assert not (tmp_path / "out").exists()

@@ -12,7 +12,7 @@ import pytest
 
 from espalier.errors import ConfigError, EspalierError, FileError
 from espalier.runs import LOCK, FolderHeldError, RunFolder, describe, locked
-from espalier.training import read_sweep, run_sweep
+from espalier.training import read_sweep, run_sweep, train
 from espalier.training.sweep import ensembles, make_cells, pending, watching
 from training.test_sweep import assert_same_folder
 
@@ -233,3 +233,32 @@ def test_a_cell_whose_beginning_was_not_seen_has_no_pace(tmp_path):
     moment = seen.moment("it")
     assert (moment.step, moment.seconds) == (29, 0.0)
     assert "steps/s" not in describe(moment)
+
+
+def test_a_text_that_changed_is_told(tmp_path):
+    """Also where only a word did, and where every cell has finished."""
+    text, table, out = tmp_path / "text.txt", tmp_path / "table.toml", tmp_path / "out"
+    text.write_text("a dog ran in the park\n" * 99)
+    sizes = "recipe.epochs = 1\nnetwork.hidden = 4\nrecipe.batch = 4\nrecipe.window = 8\n"
+    grid = f"kind = 'text'\nout = '{out}'\ndata = '{text}'\n{sizes}[grid]\nseed = [1, 2]\n"
+    table.write_text(grid)
+    folders = run_sweep(read_sweep(table), device="cpu")
+    assert not pending(read_sweep(table))
+    text.write_text("a cow ran in the park\n" * 99)
+    with pytest.raises(ConfigError, match="seed=1 was begun on another vocabulary"):
+        pending(read_sweep(table))
+    with pytest.raises(ConfigError, match="seed=2 was begun on another vocabulary"):
+        train(read_sweep(table).cells[1].config(), folders[1], device="cpu")
+    text.write_text("a cow ran\n" * 99)
+    with pytest.raises(ConfigError, match="was begun on other data"):
+        pending(read_sweep(table))
+    text.unlink()
+    assert not pending(read_sweep(table))  # there is nothing to compare with, nor to train
+
+
+def test_a_finished_cell_without_its_state_is_not_trained_anew(tmp_path):
+    folders = run_sweep(plan(tmp_path, "one", epochs=1), device="cpu")
+    (folders[0] / "resume.safetensors").unlink()
+    assert not pending(plan(tmp_path, "one", epochs=1))
+    with pytest.raises(FileError, match=r"is finished, and its resume\.safetensors is gone"):
+        run_sweep(plan(tmp_path, "one", epochs=2), device="cpu")

@@ -6,6 +6,7 @@ from espalier.commands.doctor import doctor_command
 from espalier.commands.explore import explore_command
 from espalier.commands.reproduce import reproduce_command
 from espalier.commands.scan import scan_command
+from espalier.commands.words import misread, read_words
 
 __all__ = [
     "decomposition",
@@ -14,7 +15,9 @@ __all__ = [
     "explore_command",
     "learnability",
     "learning",
+    "misread",
     "programs",
+    "read_words",
     "reproduce_command",
     "scan_command",
     "syntax",

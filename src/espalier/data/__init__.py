@@ -27,7 +27,7 @@ from espalier.data.scan import (
 )
 from espalier.data.sources import fetch
 from espalier.data.stretches import Stretch, Stretches, stretches
-from espalier.data.text import TextCorpus, text_corpus
+from espalier.data.text import TEXTS, TextCorpus, text_corpus
 from espalier.data.treebank import CLOSED, OPEN, ROOT, TAGS, Parsed, Treebank
 from espalier.data.trees import flat_distances, pair_starts, same_length
 
@@ -37,6 +37,7 @@ __all__ = [
     "OPEN",
     "ROOT",
     "TAGS",
+    "TEXTS",
     "WORDS",
     "BranchingConfig",
     "Example",

@@ -46,11 +46,16 @@ class TextCorpus(Described):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the three streams."""
+        """SHA-256 of the three streams of numbers; which words they are is another's to say."""
         whole = hashlib.sha256()
         for part in (self.train, self.valid, self.test):
             whole.update(np.ascontiguousarray(part, dtype=np.int32).tobytes())
         return whole.hexdigest()
+
+    @property
+    def words_digest(self) -> str:
+        """SHA-256 of the words in the order of their numbers."""
+        return hashlib.sha256("\n".join(self.words).encode()).hexdigest()
 
 
 def text_corpus(

@@ -13,13 +13,14 @@ import hashlib
 import importlib.util
 import json
 import os
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from espalier.errors import ConfigError, FileError
+from espalier.errors import ConfigError, FileError, is_number
 from espalier.experiments.cache import RunCache
 from espalier.experiments.deadline import deadline
 from espalier.experiments.experiment import Experiment, Scale, check_scale, parts_of
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+MOST_SECONDS = threading.TIMEOUT_MAX // 1  # that a timer can wait
 KIND, ROWS, PICTURES = "reproduction", "rows", ("figure.png", "figure.svg")
 
 
@@ -127,6 +129,7 @@ def reproduce(
     >>> sorted(file.name for file in found.path.iterdir())
     ['figure.png', 'figure.svg', 'manifest.json', 'rows.parquet']
     """
+    _refuse_limits(only, seconds)
     experiment = find(name)
     chosen = experiment.config(check_scale(scale)) if config is None else config
     chosen = _narrowed(chosen, only)
@@ -174,6 +177,16 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
             for picture in missing:
                 write_figure(picture, figure)
     return found
+
+
+def _refuse_limits(only: Sequence[str], seconds: float | None) -> None:
+    """Raise at words that say nothing, and at seconds in which nothing can be done."""
+    if isinstance(only, str) or not all(isinstance(word, str) and word.strip() for word in only):
+        raise ConfigError(f"only is {only!r}; give a list of words that models' names have")
+    if seconds is not None and (not is_number(seconds) or not 0 < seconds <= MOST_SECONDS):
+        raise ConfigError(
+            f"seconds is {seconds!r}; use a number above 0, up to {MOST_SECONDS:,}, or leave it out"
+        )
 
 
 def _narrowed(config: Any, words: Sequence[str]) -> Any:

@@ -18,6 +18,7 @@ from espalier.runs.manifest import (
     open_run,
     recorded,
     refuse_other_config,
+    refuse_other_data,
 )
 from espalier.runs.memory import peak_bytes, resident_bytes
 from espalier.runs.parallel import on_device
@@ -82,6 +83,7 @@ __all__ = [
     "peak_bytes",
     "recorded",
     "refuse_other_config",
+    "refuse_other_data",
     "resident_bytes",
     "run_jobs",
     "steps_of",

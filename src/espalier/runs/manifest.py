@@ -102,7 +102,7 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     else:
         refuse_other_config(folder, {"kind": old["kind"]}, {"kind": manifest["kind"]})
         refuse_other_config(folder, old["config"], manifest["config"])
-        _refuse_other_data(folder, old, manifest)
+        refuse_other_data(folder, old["data"], manifest["data"])
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
     folder.write_manifest(manifest)
     return manifest
@@ -138,10 +138,10 @@ def refuse_other_config(folder: RunFolder, old: Any, new: Any) -> None:
         )
 
 
-def _refuse_other_data(folder: RunFolder, old: dict[str, Any], new: dict[str, Any]) -> None:
+def refuse_other_data(folder: RunFolder, old: dict[str, Any], new: dict[str, Any]) -> None:
     """Raise if a digest of what the run was begun on is another now."""
-    for name in sorted({*old["data"], *new["data"]}):
-        before, after = old["data"].get(name), new["data"].get(name)
+    for name in sorted({*old, *new}):
+        before, after = old.get(name), new.get(name)
         if name.endswith("sha256") and None not in (before, after) and before != after:
             what = f"another {name.removesuffix('_sha256')}" if "_" in name else "other data"
             raise ConfigError(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import torch
 
-from espalier.data import TextCorpus, fold, text_corpus
+from espalier.data import TEXTS, TextCorpus, fold, text_corpus
 from espalier.errors import LARGEST_SEED, ConfigError, check_seed
 from espalier.nets.language import AnyModel, language_model, models_of
 from espalier.nets.lstm import LanguageModel, Vocabulary
@@ -74,12 +76,34 @@ class TextRun(Trainable):
         if any(replace(one, seed=self.seed) != self for one in beside):
             raise ConfigError("members of one ensemble on text may differ in their seed alone")
         corpus = text_corpus(self.data, vocabulary=self.vocabulary)
-        facts = {"sha256": corpus.digest, "words": len(corpus.words), "unknown": corpus.unknown}
+        facts = {"words": len(corpus.words), "unknown": corpus.unknown} | _digests(corpus)
         return Prepared(text_learner([self, *beside], corpus, device=device), facts)
+
+    def digests(self) -> dict[str, str]:
+        """Those of a text of one's own, as it is now; nothing where it is no longer there."""
+        place = Path(self.data)
+        if self.data in TEXTS or not place.exists():
+            return {}
+        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        stats = [file.stat() for file in files if file.is_file()]
+        stamp = tuple((one.st_mtime_ns, one.st_size) for one in stats)
+        return _read_digests(self.data, self.vocabulary, stamp)
 
     def models(self, weights: Snapshot, device: torch.device) -> tuple[AnyModel, ...]:
         """Every member as a model of its own."""
         return models_of(weights.tensors, weights.metadata)
+
+
+def _digests(corpus: TextCorpus) -> dict[str, str]:
+    return {"sha256": corpus.digest, "vocabulary_sha256": corpus.words_digest}
+
+
+@lru_cache(maxsize=16)
+def _read_digests(
+    data: str, vocabulary: int | None, stamp: tuple[tuple[int, int], ...]
+) -> dict[str, str]:
+    """Of the text whose files have this stamp, read once for all seeds."""
+    return _digests(text_corpus(data, vocabulary=vocabulary))
 
 
 def text_learner(

@@ -80,6 +80,10 @@ class Trainable(Protocol):
         """What configs agree in that can be trained as one ensemble; nothing, if none can."""
         return ""
 
+    def digests(self) -> dict[str, str]:
+        """Digests, as in a manifest, of data that a person may change; nothing of other data."""
+        return {}
+
     def to_dict(self) -> dict[str, Any]:
         """Every setting, nested as it is in the config."""
         return as_settings(self)

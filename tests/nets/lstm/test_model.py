@@ -1,3 +1,5 @@
+import contextlib
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -106,5 +108,7 @@ def test_refusals_name_the_culprit(tmp_path):
         load_language_model(tmp_path / "broken")
     with pytest.raises(FileError, match="there is no model at"):
         load_language_model(tmp_path / "epoch-3")
+    with contextlib.chdir(tmp_path), pytest.raises(FileError, match="holds no checkpoint"):
+        load_language_model(".")
     with pytest.raises(FileError, match="holds no checkpoint"):
         load_language_model(tmp_path)

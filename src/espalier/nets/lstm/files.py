@@ -126,7 +126,7 @@ def find_checkpoint(path: str | os.PathLike[str]) -> Path:
     asked = Path(path)
     if asked.is_file():
         return asked
-    suffixed = asked.with_name(asked.name + ".safetensors")
+    suffixed = Path(f"{asked}.safetensors")  # of . it is a file that is not there
     if suffixed.is_file():
         return suffixed
     if asked.is_dir():

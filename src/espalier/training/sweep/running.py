@@ -18,6 +18,7 @@ from espalier.runs import (
     Workers,
     locked,
     refuse_other_config,
+    refuse_other_data,
     run_jobs,
 )
 from espalier.training.sweep.ensembles import split_ensembles, train_group
@@ -61,6 +62,7 @@ def pending(sweep: Sweep) -> list[Cell]:
         if manifest is not None:
             refuse_other_config(folder, {"kind": manifest["kind"]}, {"kind": cell.kind})
             refuse_other_config(folder, manifest["config"], asked)
+            refuse_other_data(folder, manifest["data"], cell.config().digests())
         if not is_finished(folder.path, cell):
             refuse_without_state(folder)
             found.append(cell)
