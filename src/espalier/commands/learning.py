@@ -135,7 +135,6 @@ def train_parity(
     }
     implied = {} if length is None else {"test.longest": 2 * length}
     run = configured(ParityRun(), config, settings, flags, implied=implied)
-    _warn_of_slow_products(run.recipe.precision, device)
     _show(train_into(out, run, device=device, yes=yes, smaller=FEWER).rows)
 
 
@@ -165,7 +164,6 @@ def train_scan(
         "seeds": seeds,
     }
     run = configured(ScanRun(), config, settings, flags)
-    _warn_of_slow_products(run.recipe.precision, device)
     _show(train_into(out, run, device=device, yes=yes, smaller=FEWER).rows)
 
 
@@ -204,16 +202,6 @@ def _truth(kind: str, given: str) -> str | None:
 
 def _shape(layers: int | None, shared: bool | None, positions: str | None) -> dict[str, Any]:
     return {"shape.layers": layers, "shape.shared": shared, "shape.positions": positions}
-
-
-def _warn_of_slow_products(precision: str, device: str) -> None:
-    """Few CPUs multiply in bfloat16; on others a step takes a hundred times as long."""
-    from espalier.runs import choose_device
-
-    if precision == "bfloat16" and choose_device(device).type == "cpu":
-        say(
-            "bfloat16 is slow on most CPUs; --set recipe.precision=float32 is another run, and fast"
-        )
 
 
 def _show(rows: Sequence[Row], shares: Sequence[float] | None = None) -> None:

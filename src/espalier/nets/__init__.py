@@ -2,12 +2,14 @@
 
 `compiled` is the Transformer that programs become, `plain` a textbook one, `transformer` the
 stacked Transformers that are trained, `lstm` the language models. What they share is here: random
-numbers, fused functions, files with a checksum, and whether there is room for them.
+numbers, fused functions, products in bfloat16 on any CPU, files with a checksum, and whether there
+is room for them.
 """
 
 from espalier.nets.fusion import fused
 from espalier.nets.noise import Dice, Noise, mix
 from espalier.nets.plain import PlainBlock, PlainConfig, PlainTransformer
+from espalier.nets.rounded import short_products
 from espalier.nets.tensor_files import (
     CHECKSUMS,
     check_checksums,
@@ -30,5 +32,6 @@ __all__ = [
     "mix",
     "parse_json",
     "read_safetensors",
+    "short_products",
     "write_safetensors",
 ]

@@ -182,7 +182,7 @@ class ParityTransformers(Transformers):
         bits, lengths, size = strings.bits, strings.lengths, self.at_once(1 + strings.bits.shape[1])
         starts = range(0, len(strings), size)
         parts = [ParitySet(bits[n : n + size], lengths[n : n + size]) for n in starts]
-        with products(self.recipe):
+        with products(self.recipe, weights["embedding"].device):
             return np.concatenate([predict(weights, self.shape, part) for part in parts], 1)
 
     def ask(self, inputs: Sequence[str]) -> list[list[str]]:

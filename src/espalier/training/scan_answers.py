@@ -49,7 +49,7 @@ class ScanTransformers(Transformers):
         found: list[list[str]] = [[] for _ in self.names]
         for some in tokens.split(self.at_once(max(longest + 1, tokens.shape[1]))):
             asked = some.expand(len(self), -1, -1)
-            with products(self.recipe):
+            with products(self.recipe, tokens.device):
                 written = greedy(weights, self.shape, asked, longest=longest + 1)
             for own, rows in zip(found, written.tolist(), strict=True):
                 own += [_spelt(codes) for codes in rows]
@@ -61,14 +61,14 @@ class ScanTransformers(Transformers):
     ) -> list[dict[str, Float[Tensor, " M"]]]:
         """For each member and way, how far its answer to every example is right."""
         asked, weights = self._asked(examples)
-        with products(self.recipe):
+        with products(self.recipe, asked.commands.device):
             return [counted(own, self.shape, asked, ways) for own in weights]
 
     @torch.no_grad()
     def judge_by_beams(self, examples: Sequence[Example]) -> list[Float[Tensor, " M"]]:
         """For each member, whether beam search gives exactly the answer to every example."""
         asked, weights = self._asked(examples)
-        with products(self.recipe):
+        with products(self.recipe, asked.commands.device):
             return [found_by_beams(own, self.shape, asked).float() for own in weights]
 
     def _asked(self, examples: Sequence[Example]) -> tuple[Pairs, list[Weights]]:

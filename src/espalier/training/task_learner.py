@@ -8,8 +8,8 @@ noise are functions of (seed, step): a run that was stopped goes on exactly.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.errors import FileError
-from espalier.nets import Dice
+from espalier.nets import Dice, short_products
 from espalier.runs import AtEpochs, Plan, Row, Snapshot, Step, captured, matmul_precision
 from espalier.training.configs import StepRecipe
 from espalier.training.lstm_learner import Labels
@@ -80,11 +80,15 @@ class TaskLearner:
         """Take steps with every member, and wait for them; others may use the device meanwhile."""
         if self._run is None:
             mutable = [tensor for _, tensor in self._kept()]
-            with products(self.recipe):
+            with products(self.recipe, self.device):
                 self._run = captured(self._one_step, mutable, self.device)
         if self._stream is not None:  # for what a measure or a restored state changed
             self._stream.wait_stream(torch.cuda.current_stream(self.device))
-        with products(self.recipe) if self._stream is None else torch.cuda.stream(self._stream):
+        with (
+            products(self.recipe, self.device)
+            if self._stream is None
+            else torch.cuda.stream(self._stream)
+        ):
             for _ in range(steps):
                 self._run()
         self.step += steps
@@ -103,7 +107,7 @@ class TaskLearner:
 
     def measure(self) -> list[Row]:
         """A row for each member: its name, the mean loss since the last measure, and the tests."""
-        with products(self.recipe), torch.no_grad():
+        with products(self.recipe, self.device), torch.no_grad():
             tests = self.task.measure(self.task.seen(self.weights))
         means = (self.loss_sum / max(1, self.step - self._measured)).tolist()
         self.loss_sum.zero_()
@@ -163,9 +167,12 @@ def by_seed(seeds: Sequence[int]) -> dict[str, Labels]:
     return {f"seed-{seed}": {"seed": seed} for seed in seeds}
 
 
-def products(recipe: StepRecipe) -> AbstractContextManager[None]:
-    """A block whose products on CUDA are as the recipe asks for them."""
-    return matmul_precision("float32" if recipe.precision == "float32" else "tf32")
+@contextmanager
+def products(recipe: StepRecipe, device: torch.device) -> Iterator[None]:
+    """A block whose products on the device are as the recipe asks for them."""
+    short = short_products(device) if recipe.precision == "bfloat16" else nullcontext()
+    with matmul_precision("float32" if recipe.precision == "float32" else "tf32"), short:
+        yield
 
 
 def step_plan(recipe: StepRecipe) -> Plan:
