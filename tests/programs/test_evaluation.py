@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import espalier as es
 from espalier import zoo
+from espalier.errors import ConfigError
 from espalier.programs import Case, Compiled, Evaluation, Interpreter, engines, evaluate
 
 ENGINES = [Interpreter(1), Compiled(1), Compiled(1, "float64")]
@@ -44,6 +45,13 @@ def test_several_processes_answer_as_one_does(entry, monkeypatch) -> None:
     alone = evaluate(entry, cases, engine=Interpreter(1))
     assert evaluate(entry, cases, engine=Interpreter(2)).rows == alone.rows
     assert evaluate(entry, cases, engine=Compiled(2)).rows == alone.rows
+
+
+def test_a_worker_without_the_device_that_is_asked_for_says_so(entry, monkeypatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    there = engines.Machine(entry.program, Compiled(device="cuda"), None, entry.decode)
+    with pytest.raises(ConfigError, match="finds no CUDA device"):
+        there(0, [], [])
 
 
 class StoppedError(Exception):

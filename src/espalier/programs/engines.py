@@ -10,7 +10,7 @@ from typing import Any
 from espalier.errors import ConfigError
 from espalier.language import Program, Run, program_hash
 from espalier.programs.evaluation import Row
-from espalier.runs import Workers, peak_bytes
+from espalier.runs import Workers, choose_device, peak_bytes
 
 # Examples answered between two saves: whatever the workers, chunks are the same.
 CHUNK, DEVICE_CHUNK = 512, 1 << 15
@@ -111,8 +111,9 @@ class Machine:
             from espalier.compiler import compile_program
 
             _built.clear()
+            where = choose_device(device)  # of this process, which may be a cluster's worker
             model = compile_program(self.program, dtype=getattr(torch, dtype))
-            _built[key] = model.to(device)
+            _built[key] = model.to(where)
         return _built[key]
 
     def _row(self, number: int, case: Case, run: Run) -> Row:
