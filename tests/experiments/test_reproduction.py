@@ -182,9 +182,21 @@ def test_measures_that_were_lost_are_missed(tmp_path):
         reproduce("alta-table-6", **words, out=tmp_path / "out", runs=again())
 
 
-def test_a_device_that_only_the_cluster_has():
-    there = Workers(cluster="tcp://127.0.0.1:1")
-    assert RunCache(device="cuda", workers=there).device.type == "cuda"
+def test_a_device_that_only_the_cluster_has(cache, tmp_path, monkeypatch):
+    """There an ensemble is trained; here it is read, on the CPU."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    there = RunCache(tmp_path, device="cuda", workers=Workers(cluster="tcp://127.0.0.1:1"))
+    assert (there.device.type, there.here.type) == ("cuda", "cpu")
+
+    def by_a_worker(function, jobs, workers):
+        (job,) = jobs
+        *given, device = job.arguments
+        assert (device, job.gpu, workers) == ("cuda", True, there.workers)
+        yield job, function(*given, "cpu")
+
+    monkeypatch.setattr("espalier.experiments.cache.run_jobs", by_a_worker)
+    name, config = "bottom-up-figure-8", find("bottom-up-figure-8").config("smoke")
+    assert find(name).measure(config, there) == find(name).measure(config, cache)
 
 
 def test_some_of_several_models_are_chosen_by_words_of_their_names(cache, tmp_path):

@@ -132,10 +132,25 @@ class RunCache:
         if models not in self._trained:
             folder = RunFolder.create(self.path / models.name)
             if not _finished(folder, models):
-                device = str(self.device)
-                train(models.runs(), folder.path, device=device, progress=self.progress)
-            self._trained[models] = TrainedScaffolds(models, folder, self.device)
+                self._train(models, folder)
+            self._trained[models] = TrainedScaffolds(models, folder, self.here)
         return self._trained[models]
+
+    @property
+    def here(self) -> torch.device:
+        """Where this process computes: the device, or its CPU if only the cluster has one."""
+        lacks = self.device.type == "cuda" and not torch.cuda.is_available()
+        return torch.device("cpu") if lacks else self.device
+
+    def _train(self, models: ScaffoldModels, folder: RunFolder) -> None:
+        """One ensemble: by this process, or by a worker who has the device that it lacks."""
+        device = str(self.device)
+        if self.here == self.device:
+            train(models.runs(), folder.path, device=device, progress=self.progress)
+            return
+        job = Job(models.name, (models, str(folder.path.resolve()), device), gpu=True)
+        for _ in run_jobs(_trained_there, [job], self.workers):
+            pass
 
     def gather(
         self,
@@ -180,6 +195,11 @@ def _gathered(
     """The rows of one item, by a worker, on one thread."""
     torch.set_num_threads(1)
     return work(item, RunCache(path, device=device))
+
+
+def _trained_there(models: ScaffoldModels, folder: str, device: str) -> None:
+    """Train an ensemble, by a worker."""
+    train(models.runs(), folder, device=device)
 
 
 def _done(name: str, done: int, of: int, seconds: float) -> Moment:

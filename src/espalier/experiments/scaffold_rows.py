@@ -113,7 +113,7 @@ def _after_close(config: OverEpochs, cache: RunCache) -> list[Row]:
         measure = CloseProbability.of(
             {domain: group.examples(domain) for domain in DOMAINS},
             close=config.models.corpus.close,
-            device=cache.device,
+            device=cache.here,
             reading=config.reading,
         )
         with matmul_precision("float32"):
