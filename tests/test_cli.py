@@ -251,7 +251,7 @@ def test_an_empty_path_is_not_the_folder_one_is_in(tmp_path, words) -> None:
 def test_an_empty_input_is_one(tmp_path) -> None:
     assert "the input has 0 tokens" in espalier("run", "histogram", "").stderr
     named = espalier("train", "text", "--data", "", "--out", "a", cwd=tmp_path)
-    assert "the name of the text is empty" in named.stderr
+    assert "the path is empty" in named.stderr
 
 
 def in_shell(words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:

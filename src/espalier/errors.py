@@ -101,6 +101,20 @@ def check_whole(
             raise error(f"{name} is {value}; it must be at least {least}")
 
 
+def check_kind(name: str, value: object, kind: type, *, error: type[EspalierError]) -> None:
+    """Refuse a value that is not of the kind it should be.
+
+    >>> check_kind("keep", 3, str, error=ConfigError)
+    Traceback (most recent call last):
+    espalier.errors.ConfigError: keep is 3, of type int; str is expected
+    """
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise error(
+            f"{name} is {str(value)[:60]}, of type {type(value).__name__}; {kind.__name__} is "
+            f"expected"
+        )
+
+
 def check_seed(seed: object, *, least: int, error: type[EspalierError]) -> None:
     """Refuse what random generators do not take as a seed.
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MARK = "written by espalier"  # is in every page, figure and Parquet file
+LONGEST_SHOWN = 200  # characters of a name
 FRAME_SUFFIXES = (".csv", ".parquet", ".json")
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 _DESCRIPTIONS = {".png": "Comment", ".svg": "Description", ".pdf": "Subject"}
@@ -59,6 +60,28 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def as_path(path: object) -> Path:
+    """The path that a name stands for; what can be no file's name is refused.
+
+    >>> as_path(None)
+    Traceback (most recent call last):
+    espalier.errors.FileError: None is no path; give the name of a file or a folder
+    """
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise FileError(f"{path!r} is no path; give the name of a file or a folder")
+    if not os.fspath(path):
+        raise FileError("the path is empty; give the name of a file, or . for this folder")
+    try:
+        os.stat(path)
+    except ValueError as error:
+        raise FileError(f"{path!r} is no path: {error}") from None
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            shown = str(path)[:LONGEST_SHOWN]
+            raise FileError(f"cannot use {shown}: {error.strerror}") from None
+    return Path(path)
 
 
 def check_readable(path: str | os.PathLike[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from espalier.errors import FileError, ModelError, listed, nearest
-from espalier.files import check_readable
+from espalier.files import as_path, check_readable
 from espalier.runs import MANIFEST, RunFolder
 
 
@@ -31,7 +31,7 @@ def load(path: str | os.PathLike[str], *, device: str = "auto") -> Any:
     >>> es.load(folder / "parity.safetensors").run([2, 1, 0, 1]).outputs
     [0, 1, 1, 0]
     """
-    place = Path(path)
+    place = as_path(path)
     if place.is_dir():
         return _folder(place, device)
     if not place.exists():

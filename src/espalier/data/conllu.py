@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from espalier.data.sources import find
 from espalier.data.treebank import ROOT, TAGS, Parsed, Treebank, load_treebank
 from espalier.errors import DataError, FileError, nearest
+from espalier.files import as_path
 
 COLUMNS = 10
 BANKS = ("ud-english-ewt",)  # known by name
@@ -44,8 +45,9 @@ def treebank(
     >>> treebank(file)[0].words
     ('Go',)
     """
-    given = [source] if isinstance(source, str | os.PathLike) else list(source)
-    files = [file for one in given for file in conllu_files(Path(one))]
+    several = isinstance(source, Iterable) and not isinstance(source, str | bytes | os.PathLike)
+    given: list[Any] = list(source) if several else [source]  # type: ignore[arg-type]
+    files = [file for one in given for file in conllu_files(as_path(one))]
     if len(files) == 1 and files[0].suffix == ".npz":
         return load_treebank(files[0])
     sentences = [sentence for file in files for sentence in read_conllu(file)]

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Int
 
 from espalier.data.scaffold_overwriting import lay_over
-from espalier.errors import DataError, check_seed, check_whole, nearest
+from espalier.errors import DataError, check_kind, check_seed, check_whole, nearest
 from espalier.results import Described
 
 Setting = Literal["familiar", "unfamiliar"]
@@ -150,6 +150,7 @@ def scaffold_corpus(config: ScaffoldConfig) -> ScaffoldCorpus:
     >>> scaffold_corpus(config).in_domain.tokens.shape
     (3, 12)
     """
+    check_kind("config", config, ScaffoldConfig, error=DataError)
     rng = np.random.default_rng(config.seed)
     phrases = _distinct_phrases(config, rng)
     lay_out = _lay_apart if config.layout == "apart" else lay_over

@@ -18,7 +18,8 @@ import numpy as np
 from jaxtyping import Int
 
 from espalier.data.sources import find
-from espalier.errors import DataError, FileError
+from espalier.errors import DataError, FileError, check_kind
+from espalier.files import as_path
 from espalier.results import Described
 
 Array = np.ndarray
@@ -75,10 +76,8 @@ def text_corpus(
     >>> text_corpus(folder).words
     ('the', 'cat', 'sat', '<eos>', '<unk>')
     """
-    if not os.fspath(source):
-        raise DataError("the name of the text is empty; give a file, a directory or a known name")
     known = str(source) in TEXTS
-    place = find(str(source), data) if known else Path(source)
+    place = find(str(source), data) if known else as_path(source)
     lines = _parts(place)
     words = _words(lines["train"], vocabulary)
     parts = {part: _encode(text, words) for part, text in lines.items()}
@@ -147,6 +146,7 @@ def _words(lines: Sequence[str], limit: int | None) -> tuple[str, ...]:
     counts = Counter(_tokens(lines))
     if limit is None:
         return tuple(counts) if UNKNOWN in counts else (*counts, UNKNOWN)
+    check_kind("vocabulary", limit, int, error=DataError)
     if limit < 3:
         raise DataError(f"a vocabulary of {limit} is too small: {UNKNOWN} and {END} are in it")
     frequent = {word for word, _ in counts.most_common() if word not in (UNKNOWN, END)}

@@ -108,6 +108,8 @@ def decompose(
 
 
 def _sets(focus: Any) -> Any:
+    if not isinstance(focus, Iterable):
+        raise DataError(f"focus is {focus!r}; name words, or their places, as in focus=[0, 2]")
     return focus if isinstance(focus, str) else list(focus)
 
 

@@ -33,7 +33,7 @@ from espalier.decomposition.pairs import PairMatrix
 from espalier.decomposition.parts import Parts, Space
 from espalier.decomposition.rules import Rules, RulesName, read_rules
 from espalier.decomposition.shapley import ShapleyInteraction, WordSets
-from espalier.errors import ConfigError, DataError
+from espalier.errors import ConfigError, DataError, check_kind
 from espalier.networks import Linear, Network, Tokens, Transformer, read_focus
 
 _SHORTER: WeakKeyDictionary[Network, Network] = WeakKeyDictionary()
@@ -55,6 +55,7 @@ class Asked:
     def checked(self, net: Network) -> Asked:
         """The same, if the network has such a layer and the space can be read there."""
         check_space(self.space)
+        check_kind("layer", self.layer, int, error=ConfigError)
         if not -net.layers - 1 <= self.layer <= net.layers:
             raise ConfigError(
                 f"layer is {self.layer}; {net.name} has 0 (what enters it) to {net.layers}"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from espalier.errors import FileError, ProgramError, nearest
-from espalier.files import MARK, atomic_path
+from espalier.files import MARK, as_path, atomic_path
 from espalier.interpreter import Column, Ints, State, Sublayer
 from espalier.language import Program, from_record, program_hash, to_record
 from espalier.learnability.assignments import Distinct, Layer, exact_sizes, run_layers, training_set
@@ -124,7 +124,7 @@ def record_traces(
     >>> print(es.record_traces(entry.program, [entry.encode("101")], distinct=True))
     16 distinct traces of 4 variables
     """
-    path = None if out is None else Path(out)
+    path = None if out is None else as_path(out)
     if path is not None and path.suffix.lower() != ".parquet":
         raise FileError(f"traces are written as Parquet; give {path} the suffix .parquet")
     sequences, max_layers = training_set(program, inputs, max_layers)

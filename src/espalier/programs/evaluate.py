@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from espalier.errors import ConfigError, DataError
+from espalier.errors import ConfigError, DataError, check_kind
 from espalier.language import Program, program_hash
 from espalier.programs import engines
 from espalier.programs.engines import COLUMNS, Case, Compiled, Engine, Interpreter, Machine
@@ -50,6 +50,10 @@ def evaluate(
     >>> es.evaluate(entry, cases, engine=Interpreter(workers=1)).accuracy
     1.0
     """
+    check_kind("entry", entry, Entry, error=ConfigError)
+    check_kind("cases", cases, Sequence, error=DataError)
+    for case in cases[:1]:
+        check_kind("a case", case, Case, error=DataError)
     if not cases:
         raise DataError("there is nothing to evaluate: no cases were given")
     if entry.writing is not None:

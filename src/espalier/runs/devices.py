@@ -33,7 +33,7 @@ def choose_device(name: str = "auto", *, elsewhere: bool = False) -> torch.devic
         return torch.device("cuda" if torch.cuda.is_available() and not elsewhere else "cpu")
     try:
         device = torch.device(name)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise ConfigError(f"{name!r} is not a device; use 'auto', 'cpu' or 'cuda'") from error
     if device.type == "cuda" and not elsewhere and not torch.cuda.is_available():
         raise ConfigError(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import FileError, ModelError, is_number
-from espalier.files import atomic_path, check_readable, onto_disk, write_text
+from espalier.files import as_path, atomic_path, check_readable, onto_disk, write_text
 from espalier.runs.learner import Row, Snapshot
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ class RunFolder:
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> RunFolder:
         """The folder, made if it is not there."""
-        if not os.fspath(path):
-            raise FileError("a run's folder has an empty name; give one, or . for this folder")
-        folder = Path(path)
+        folder = as_path(path)
         if folder.exists() and not folder.is_dir():
             raise FileError(f"cannot keep a run in {folder}: it is a file; name a folder")
         try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from espalier.errors import FileError
+from espalier.files import as_path
 from espalier.runs.folder import MANIFEST, RunFolder
 from espalier.runs.lock import locked
 from espalier.runs.progress import averages, latest
@@ -40,7 +40,7 @@ def list_runs(folder: str | os.PathLike[str]) -> list[RunSummary]:
     >>> list_runs(tempfile.mkdtemp())
     []
     """
-    root = Path(folder)
+    root = as_path(folder)
     if not root.is_dir():
         raise FileError(f"there is no folder {root}; runs are where --out put them")
     found = sorted(file.parent for file in root.rglob(MANIFEST))

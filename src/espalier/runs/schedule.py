@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, check_kind
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ def parse_schedule(text: str) -> tuple[Schedule, ...]:
     >>> parse_schedule("epoch:5 + step:10,100")
     (EveryEpoch(count=5), AtSteps(steps=(10, 100)))
     """
+    check_kind("keep", text, str, error=ConfigError)
     return tuple(_parse_one(part.strip()) for part in text.split("+"))
 
 

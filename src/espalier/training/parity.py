@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from espalier.data import ParityConfig, ParitySet, parity_set
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, check_kind
 from espalier.nets import Dice
 from espalier.nets.transformer import (
     TransformerShape,
@@ -59,6 +59,7 @@ class ParityRun(Trainable):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", check_seeds(self.seeds))
+        check_kind("shape", self.shape, TransformerShape, error=ConfigError)
         told = (self.shape.vocabulary, self.shape.outputs, self.shape.decoder)
         if told != (TOKENS, 2, False):
             raise ConfigError(

@@ -17,7 +17,7 @@ from espalier.data import (
     fold,
     scaffold_corpus,
 )
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, check_kind
 from espalier.nets.language import AnyModel, language_model, models_of
 from espalier.runs import Plan, Row, RunFolder, Snapshot, parse_schedule
 from espalier.training.configs import Network, Recipe
@@ -45,6 +45,9 @@ class ScaffoldRun(Trainable):
     recipe: Recipe = field(default_factory=Recipe)
     keep: str = "epoch"
     gradients: bool = False  # record gradient magnitudes along the scaffold at every measure
+
+    def __post_init__(self) -> None:
+        check_kind("corpus", self.corpus, ScaffoldConfig, error=ConfigError)
 
     def plan(self) -> Plan:
         """As many epochs as the recipe has."""

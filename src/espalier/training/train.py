@@ -193,6 +193,11 @@ def train(
     ('seed-0', 'seed-1', 'seed-2')
     """
     configs = list(config) if isinstance(config, Sequence) else [config]
+    for one in configs:
+        if not hasattr(one, "prepare"):
+            raise ConfigError(
+                f"{str(one)[:60]!r} is nothing to train; give a config, such as es.ParityRun()"
+            )
     if seeds is not None:
         chosen = check_seeds(seeds)
         configs = [one for each in configs for one in each.with_seeds(chosen)]

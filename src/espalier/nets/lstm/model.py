@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from espalier.errors import LARGEST_SEED, ModelError, check_seed, check_whole
+from espalier.errors import LARGEST_SEED, ModelError, check_seed, check_whole, is_number
 from espalier.nets.lstm.cell import LSTMLayer, LSTMStates, unroll
 from espalier.nets.lstm.vocabulary import Vocabulary
 
@@ -41,7 +41,7 @@ class LSTMShape:
 
     def __post_init__(self) -> None:
         check_whole(self, ("vocabulary_size", "hidden", "layers", "width"), error=ModelError)
-        if not 0.0 <= self.dropout < 1.0:
+        if not is_number(self.dropout) or not 0.0 <= self.dropout < 1.0:
             raise ModelError(f"dropout is {self.dropout}; it must be at least 0 and below 1")
         if self.tied and self.width != self.hidden:
             raise ModelError(
