@@ -93,7 +93,7 @@ class ScanRun(Trainable):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", check_seeds(self.seeds))
-        if isinstance(self.splits, str) or not isinstance(self.splits, Sequence):
+        if not isinstance(self.splits, tuple | list):
             raise ConfigError(f"splits are {self.splits!r}; give a tuple of names")
         if not self.splits:
             raise ConfigError("splits are none; give one at least")
