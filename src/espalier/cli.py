@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from pathlib import Path
-from typing import Any
 
 from cyclopts import App, CycloptsError, Parameter
 from cyclopts.completion.detect import ShellDetectionError
@@ -16,15 +14,18 @@ from espalier.commands import (
     demo_command,
     doctor_command,
     explore_command,
+    hearing_ctrl_c,
     learnability,
     learning,
     misread,
+    open_streams,
     programs,
     read_words,
     reproduce_command,
     scan_command,
     syntax,
     training,
+    warning_in_one_line,
 )
 from espalier.errors import EspalierError
 from espalier.version import __version__
@@ -63,9 +64,10 @@ def main(words: list[str] | None = None) -> None:
 
     `words` are those of the shell by default.
     """
-    _open_streams()
+    open_streams()
     try:
-        app(words, exit_on_error=False, print_error=False)
+        with hearing_ctrl_c(), warning_in_one_line():
+            app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         sys.stderr.write(f"espalier: {misread(error)}\n")
         sys.exit(2)
@@ -96,16 +98,6 @@ def main(words: list[str] | None = None) -> None:
         shown = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
         sys.stderr.write(f"espalier: cannot use {shown}: {error.strerror}\n")
         sys.exit(2)
-
-
-def _open_streams() -> None:
-    """Make stdout and stderr take whatever is written: they may be closed, or no UTF-8."""
-    for name in ("stdout", "stderr"):
-        stream: Any = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-        elif name == "stdout" and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a character that it has not is a ?
 
 
 def _wants_memory(error: Exception) -> bool:

@@ -79,7 +79,8 @@ def as_path(path: object) -> Path:
         raise FileError(f"{path!r} is no path: {error}") from None
     except OSError as error:
         if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
-            shown = str(path)[:LONGEST_SHOWN]
+            name = str(path)
+            shown = name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}..."
             raise FileError(f"cannot use {shown}: {error.strerror}") from None
     return Path(path)
 

@@ -6,6 +6,7 @@ from espalier.commands.doctor import doctor_command
 from espalier.commands.explore import explore_command
 from espalier.commands.reproduce import reproduce_command
 from espalier.commands.scan import scan_command
+from espalier.commands.terminal import hearing_ctrl_c, open_streams, warning_in_one_line
 from espalier.commands.words import misread, read_words
 
 __all__ = [
@@ -13,13 +14,16 @@ __all__ = [
     "demo_command",
     "doctor_command",
     "explore_command",
+    "hearing_ctrl_c",
     "learnability",
     "learning",
     "misread",
+    "open_streams",
     "programs",
     "read_words",
     "reproduce_command",
     "scan_command",
     "syntax",
     "training",
+    "warning_in_one_line",
 ]

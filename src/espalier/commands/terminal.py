@@ -1,0 +1,61 @@
+"""What a command stands in: streams that may be closed or no UTF-8, warnings, and Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from espalier.errors import EspalierError
+
+
+def open_streams() -> None:
+    """Make stdout and stderr take whatever is written: they may be closed, or no UTF-8."""
+    for name in ("stdout", "stderr"):
+        stream: Any = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif name == "stdout" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a character that it has not is a ?
+
+
+@contextmanager
+def hearing_ctrl_c() -> Iterator[None]:
+    """A block that Ctrl-C ends as such: while a library is imported, it may become any error."""
+    heard = threading.Event()
+    plain = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not plain or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def note(signum: int, frame: Any) -> None:
+        heard.set()
+        signal.default_int_handler(signum, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    except Exception as error:
+        if heard.is_set() and not isinstance(error, EspalierError):
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def warning_in_one_line() -> Iterator[None]:
+    """A block whose warnings are written as errors are, without a line of our source."""
+    with warnings.catch_warnings():  # which puts back how they are shown
+
+        def show(message: Warning | str, *_: Any, **__: Any) -> None:
+            sys.stderr.write(f"espalier: {message}\n")
+
+        warnings.showwarning = show
+        yield
