@@ -117,6 +117,8 @@ def minimal(
         Job(f"{first:09d}", (program, sequences[first : first + CHUNK], max_layers, constraints))
         for first in range(0, len(sequences), CHUNK)
     ]
+    if len(jobs) == 1 and workers.cluster is None:
+        workers = HERE  # a process would only begin and end
     found = dict(sorted((job.name, what) for job, what in run_jobs(_needed, jobs, workers)))
     held = np.any([mask for mask, _ in found.values()], axis=0)
     kept = [rule for rule, holds in zip(program.rules, held, strict=True) if holds]
