@@ -99,7 +99,7 @@ def errors(learners: dict[str, TaskLearner]) -> dict[str, dict[str, float]]:
     for way, learner in learners.items():
         task, dice = learner.task, Dice(learner.seeds, torch.zeros_like(learner.taken))
         seen = task.seen(learner.weights)
-        with run_by(way), products(learner.recipe):
+        with run_by(way), products(learner.recipe, learner.device):
             told = logits_and_gradients(task, seen, dice)
         with run_by("one by one"), matmul_precision("float32"):
             wanted = logits_and_gradients(task, cast(seen, torch.float32), dice)
