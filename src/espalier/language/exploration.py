@@ -12,8 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Mapping
-from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from espalier.errors import ProgramError
 from espalier.language.determinism import Reading, read_code
@@ -44,6 +43,7 @@ from espalier.language.variables import Variable
 __all__ = ["Estimate", "ExplorationWarning", "FfnFunction", "call", "estimate_paths", "explore"]
 
 T = TypeVar("T")
+RUNS_AMONG_THREADS = 20  # in one of which no other thread should draw
 FEW_PATHS = 10_000
 WARN_ABOVE = 100_000
 MOST_RULES = 500_000
@@ -238,20 +238,13 @@ def refuse_drawing(run: Callable[[], T]) -> T:
 
 
 def _draws(run: Callable[[], object]) -> bool:
-    """Whether this very thread draws from Python's random numbers."""
-    source = getattr(random.random, "__self__")  # noqa: B009 - a method, for all that is declared
-    before, drawn = sys.getprofile(), False
-
-    def see(frame: FrameType, event: str, called: Any) -> None:
-        nonlocal drawn
-        drawn = drawn or (event == "c_call" and getattr(called, "__self__", None) is source)
-
-    sys.setprofile(see)
-    try:
+    """Whether Python's random numbers are drawn each time; other threads draw now and then."""
+    for _ in range(RUNS_AMONG_THREADS):
+        before = random.getstate()
         run()
-    finally:
-        sys.setprofile(before)
-    return drawn
+        if random.getstate() == before:
+            return False
+    return True
 
 
 def _numpy_state() -> object:
