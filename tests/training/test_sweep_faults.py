@@ -13,7 +13,7 @@ import pytest
 from espalier.errors import ConfigError, EspalierError, FileError
 from espalier.runs import LOCK, FolderHeldError, RunFolder, describe, locked
 from espalier.training import read_sweep, run_sweep, train
-from espalier.training.sweep import ensembles, make_cells, pending, watching
+from espalier.training.sweep import ensembles, make_cells, pending, running, watching
 from training.test_sweep import assert_same_folder
 
 TOML = """
@@ -197,13 +197,23 @@ def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    with pytest.raises(EspalierError, match=r"1 of 3 cells .*length=2-seed=1: its process was k"):
+    others = r"1 of 3 cells did not finish, the others did: length=2-seed=1: its process was k"
+    with pytest.raises(EspalierError, match=others):
         run_sweep(sweep, device="cpu", progress=lambda m: lines.append(m.cell))
     killer.join()
     assert [cell.name for cell in pending(sweep)] == ["length=2-seed=1"]
     assert any(line.startswith("length=2-seed=2, ") for line in lines)
     run_sweep(sweep, device="cpu")
     assert not pending(sweep)
+
+
+def test_where_no_cell_finished_no_others_are_spoken_of(tmp_path, monkeypatch):
+    sweep = plan(tmp_path, "none", workers=1, seeds=(0, 1))
+    none = lambda work, jobs, workers: ((job, f"{job.name}: no") for job in jobs)  # noqa: E731
+    monkeypatch.setattr(running, "run_jobs", none)
+    told = r"2 of 2 cells did not finish: length=2-seed=0: no; length=2-seed=1: no\. The same"
+    with pytest.raises(EspalierError, match=told):
+        run_sweep(sweep, device="cpu")
 
 
 def test_what_progress_refuses_ends_what_is_watched(tmp_path, monkeypatch):

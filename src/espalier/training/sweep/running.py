@@ -117,8 +117,9 @@ def _train_apart(
                 f"command goes on with the others"
             ) from stopped
     if wrong:
+        others = ", the others did" if len(wrong) < len(cells) else ""
         raise EspalierError(
-            f"{len(wrong)} of {len(cells)} cells did not finish, the others did: "
+            f"{len(wrong)} of {len(cells)} cells did not finish{others}: "
             f"{'; '.join(wrong)}. The same command goes on with them"
         )
 
