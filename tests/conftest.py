@@ -1,6 +1,7 @@
 """Shapes are checked and every run draws the same; `HYPOTHESIS_PROFILE=deep` looks harder."""
 
 import os
+import signal
 
 import jaxtyping
 import pytest
@@ -11,6 +12,8 @@ from shape_checks import modules_with_shapes
 
 take_one_core()  # before torch is imported
 os.environ["COLUMNS"] = "80"  # whatever terminal they are started in
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 name_every_source()
 jaxtyping.install_import_hook(modules_with_shapes(), "shape_checks.check_shapes")
 

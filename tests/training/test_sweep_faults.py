@@ -234,6 +234,28 @@ def test_what_progress_refuses_ends_what_is_watched(tmp_path, monkeypatch):
         work_for_ever()
 
 
+def test_what_progress_refuses_is_raised_at_the_end_where_ctrl_c_is_ignored(tmp_path, monkeypatch):
+    monkeypatch.setattr(watching, "EVERY", 0.01)
+    sweep, told = plan(tmp_path, "refused", seeds=(0,)), threading.Event()
+
+    def refuse(moment):
+        told.set()
+        raise ConfigError(f"{moment.cell}: too long")
+
+    def work():
+        with watching.watched(sweep.out, sweep.cells, refuse):
+            folder = RunFolder.create(sweep.out / sweep.cells[0].name)
+            folder.write_rows([{"step": 29, "epoch": 1.0, "train_loss": 3.0}])
+            assert told.wait(60)
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(ConfigError, match="seed=0, 0 of 1: too long"):
+            work()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_cell_whose_beginning_was_not_seen_has_no_pace(tmp_path):
     sweep = plan(tmp_path, "unseen", seeds=(0,))
     folder = RunFolder.create(sweep.out / sweep.cells[0].name)

@@ -22,7 +22,8 @@ EVERY = 0.5  # seconds between two looks
 def watched(out: Path, cells: Sequence[Cell], progress: Progress | None) -> Iterator[None]:
     """A block in which `progress` is told of every measure that a cell's folder gains.
 
-    What it raises ends the block.
+    What it raises ends the block; where Ctrl-C is ignored, as in a shell's background, it is raised
+    when the block has ended.
     """
     if progress is None or not cells:
         yield
