@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import espalier as es
 from espalier.data.parity import ParityConfig, parity_set
 from espalier.data.scan import Example
-from espalier.nets import Dice, short_products
+from espalier.nets import Dice, bfloat16_products
 from espalier.nets.transformer import CELLS, layer_stack
 from espalier.nets.transformer.model import TransformerShape, decode, encode, random_transformers
 from espalier.runs import Interrupted
@@ -67,7 +67,7 @@ def test_a_step_in_short_mantissas_is_the_one_that_gradients_through_a_cast_woul
     weights = {name: tensor.detach().clone() for name, tensor in learner.weights.items()}
     known = [tensor.requires_grad_() for tensor in weights.values()]
     short = {name: tensor.bfloat16() for name, tensor in weights.items()}
-    with short_products(CPU):
+    with bfloat16_products(CPU):
         losses = learner.task.losses(short, Dice(torch.tensor([0, 1]), torch.tensor(0)))
         gradients = torch.autograd.grad(losses.sum(), known)
     optimiser_of("adafactor", weights, 1e-2).update(gradients)

@@ -6,10 +6,10 @@ numbers, fused functions, products in bfloat16 on any CPU, files with a checksum
 is room for them.
 """
 
+from espalier.nets.bfloat16 import bfloat16_products
 from espalier.nets.fusion import fused
 from espalier.nets.noise import Dice, Noise, mix
 from espalier.nets.plain import PlainBlock, PlainConfig, PlainTransformer
-from espalier.nets.rounded import short_products
 from espalier.nets.tensor_files import (
     CHECKSUMS,
     check_checksums,
@@ -26,12 +26,12 @@ __all__ = [
     "PlainBlock",
     "PlainConfig",
     "PlainTransformer",
+    "bfloat16_products",
     "check_checksums",
     "check_finite",
     "fused",
     "mix",
     "parse_json",
     "read_safetensors",
-    "short_products",
     "write_safetensors",
 ]

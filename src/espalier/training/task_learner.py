@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.errors import FileError
-from espalier.nets import Dice, short_products
+from espalier.nets import Dice, bfloat16_products
 from espalier.runs import AtEpochs, Plan, Row, Snapshot, Step, captured, matmul_precision
 from espalier.training.configs import StepRecipe
 from espalier.training.lstm_learner import Labels
@@ -170,7 +170,7 @@ def by_seed(seeds: Sequence[int]) -> dict[str, Labels]:
 @contextmanager
 def products(recipe: StepRecipe, device: torch.device) -> Iterator[None]:
     """A block whose products on the device are as the recipe asks for them."""
-    short = short_products(device) if recipe.precision == "bfloat16" else nullcontext()
+    short = bfloat16_products(device) if recipe.precision == "bfloat16" else nullcontext()
     with matmul_precision("float32" if recipe.precision == "float32" else "tf32"), short:
         yield
 

@@ -39,25 +39,27 @@ class RoundedProducts(TorchDispatchMode):
     ) -> Any:
         """The operation; a product of such matrices by way of float32."""
         given = kwargs or {}
-        if func in _PRODUCTS and all(map(_is_short, args[-2:])):
-            longer = tree_map(lambda one: one.float() if _is_short(one) else one, (args, given))
+        if func in _PRODUCTS and all(map(_is_bfloat16, args[-2:])):
+            longer = tree_map(lambda one: one.float() if _is_bfloat16(one) else one, (args, given))
             return func(*longer[0], **longer[1]).to(torch.bfloat16)
         return func(*args, **given)
 
 
-def short_products(device: torch.device) -> AbstractContextManager[object]:
+def bfloat16_products(device: torch.device) -> AbstractContextManager[object]:
     """A block whose products in bfloat16 are fast, if the device is a CPU that has none."""
-    slow = device.type == "cpu" and not has_short_products()
+    slow = device.type == "cpu" and not has_bfloat16_products()
     return RoundedProducts() if slow else nullcontext()
 
 
 @cache
-def has_short_products() -> bool:
+def has_bfloat16_products() -> bool:
     """Whether this CPU multiplies in bfloat16."""
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    # Builds without oneDNN have no such operation to ask.
+    asked = torch.backends.mkldnn.is_available()
+    return asked and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def _is_short(one: object) -> bool:
+def _is_bfloat16(one: object) -> bool:
     return (
         isinstance(one, torch.Tensor) and one.dtype == torch.bfloat16 and one.device.type == "cpu"
     )

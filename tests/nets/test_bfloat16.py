@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from espalier.nets import rounded, short_products
-from espalier.nets.rounded import RoundedProducts
+from espalier.nets import bfloat16, bfloat16_products
+from espalier.nets.bfloat16 import RoundedProducts
 
 CPU = torch.device("cpu")
 
@@ -65,6 +65,6 @@ def test_gradients_are_products_too_and_float32_is_left_alone():
 
 @pytest.mark.parametrize("own", [True, False])
 def test_only_where_the_processor_has_no_such_products(own, monkeypatch):
-    monkeypatch.setattr(rounded, "has_short_products", lambda: own)
-    assert isinstance(short_products(CPU), RoundedProducts) is not own
-    assert not isinstance(short_products(torch.device("cuda")), RoundedProducts)
+    monkeypatch.setattr(bfloat16, "has_bfloat16_products", lambda: own)
+    assert isinstance(bfloat16_products(CPU), RoundedProducts) is not own
+    assert not isinstance(bfloat16_products(torch.device("cuda")), RoundedProducts)
