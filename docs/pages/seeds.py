@@ -140,24 +140,30 @@ def table_6_seeds(rows: pd.DataFrame, single: pd.DataFrame, manifests: Manifests
     """Table 6's depths by split and kind, counts of cells, what was trained, and what was not."""
     several, one, lines = summary(rows), summary(single)["mean"], []
     runs = by_kind(of_kind(manifests, "scan"))
-    ends, seeds = translators_ended(rows, runs), seeds_told(rows, MODEL)
-    depths = [n for n in DEPTHS if n in set(rows["layers"])]
+    ends = translators_ended(rows, runs)
+    seeds = {n: seeds_told(own, MODEL) for n, own in rows.groupby("layers")}
+    depths = [n for n in DEPTHS if n in seeds]
     for kind, printed in TABLE_6.items():
         line: dict[str, object] = dict(zip(["split", *NAMES[1:]], kind, strict=True))
         paper = dict(zip(DEPTHS, printed, strict=False))
         for n in depths:
             here = (n, *kind[1:]) in ends
             alone, cell = one.get((*kind, n)), several.loc[(*kind, n)] if here else None
-            line[f"{n}, paper"] = f"{paper[n]}%"
+            line[f"{n}, paper"] = f"{paper[n]}%" if n in paper else "-"
             line[f"{n}, one seed"] = share_of(alone)
-            line[f"{n}, {seeds}"] = "-" if cell is None else interval(cell)
+            line[f"{n}, {seeds[n]}"] = "-" if cell is None else interval(cell)
             line[f"{n}, told END"] = "-" if cell is None else share_of(cell["told_end"])
             line[f"{n}, steps"] = ends.get((n, *kind[1:]), "-")
         if any((n, *kind[1:]) in ends for n in depths):
             lines.append(line)
     parts = tables(lines, runs, NAMES)
-    kinds = [kind_of(vars(run.shape)) for run in translators_until_fitted("paper")]
-    missing = not_trained(command("alta-table-6"), [words_for(k) for k in kinds if k not in ends])
+    found = {kind_of(vars(run.shape)): run for run in translators_until_fitted("paper")}
+    lacking = [
+        words_for(kind) + (", one seed" if len(check_seeds(run.seeds)) == 1 else "")
+        for kind, run in found.items()
+        if kind not in ends
+    ]
+    missing = not_trained(command("alta-table-6"), lacking)
     return [parts[0], counted(several, one), *parts[1:], missing]
 
 
@@ -180,6 +186,9 @@ def share_of(share: float | None) -> str:
 
 def counted(several: pd.DataFrame, one: pd.Series) -> str:
     """How many intervals hold the single seed's share, and how many the paper's as printed."""
+    several = several[several["seeds"] > 1]
+    if several.empty:
+        return ""
     own = papers = alone = 0
     for (*kind, depth), cell in several.iterrows():
         printed = TABLE_6[tuple(kind)][DEPTHS.index(depth)] / 100
@@ -224,6 +233,9 @@ def words_for(kind: Kind) -> str:
 
 def drawn(rows: pd.DataFrame, single: pd.DataFrame, pictures: Path) -> str:
     """Several seeds with their intervals, single seeds and the paper's; the picture's line."""
+    rows = rows[rows.groupby(MODEL)["seed"].transform("nunique") > 1]
+    if rows.empty:
+        return ""
     seeds = seeds_told(rows, MODEL)
     figure = draw_seeds(summary(rows), summary(single), seeds)
     write_figure(pictures / "alta-table-6-seeds.png", figure)
@@ -233,7 +245,9 @@ def drawn(rows: pd.DataFrame, single: pd.DataFrame, pictures: Path) -> str:
 
 def draw_seeds(several: pd.DataFrame, one: pd.DataFrame, seeds: str) -> Figure:
     """A panel a split, a line a kind of Transformer."""
+    depths = set(several.index.get_level_values("layers"))
     kinds = [kind_of(vars(run.shape)) for run in translators_until_fitted("paper")]
+    kinds = [kind for kind in kinds if kind[0] in depths]
     kinds = sorted(kinds, key=lambda kind: kinds.index((kinds[0][0], *kind[1:])))
     splits = sorted(several.index.get_level_values("split").unique())
     figure = Figure(figsize=(3 * len(splits) + 1, 3.6), layout="constrained")

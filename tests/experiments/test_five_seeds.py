@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from espalier.experiments import end_to_end, find, traced, translators
+from espalier.experiments.fitted_models import traced_until_fitted, translators_until_fitted
 from espalier.experiments.parity_models import Learners, label_of, name_of
 
 
@@ -29,3 +30,20 @@ def test_learners_have_the_names_that_they_had_before_there_was_a_rule():
     assert name_of(translators("paper")[0]) == "scan-474ff04aa7"
     assert name_of(end_to_end("paper")[0]) == "parity-6af3750e19"
     assert name_of(traced("paper")[1]) == "traces-sequential-absolute-80656a26a9"
+
+
+def test_deeper_transformers_have_one_seed_unless_they_went_to_the_last_step():
+    runs = translators_until_fitted("paper")
+    alone = [run.shape for run in runs if run.shape.layers > 6]
+    kinds = {(shape.layers, shape.shared, shape.positions) for shape in alone}
+    assert len(kinds) == len(alone) == 14
+    assert not {(16, True, "relative"), (32, True, "relative")} & kinds
+    assert {len(run.seeds) for run in runs if run.shape.layers > 6} == {1}
+    assert {len(run.seeds) for run in runs if run.shape.layers <= 6} == {5}
+    assert len(runs) == len(translators("paper")) - 2
+
+
+def test_no_program_ends_before_half_of_what_the_shortest_recipe_takes():
+    for one in traced_until_fitted("paper"):
+        recipe = one.settings.recipe
+        assert recipe.stop_measures * recipe.steps // recipe.measures >= 25_000

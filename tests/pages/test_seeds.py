@@ -85,13 +85,15 @@ def test_table_6_has_intervals_beside_single_seeds_and_names_what_is_missing(
     assert "| 2 | yes | relative | 5 | 20,000 | 100,000 | 64 | bfloat16 | X |" in block
     assert "| finished | 50 | 398 |" in block
     missing = [line for line in block.splitlines() if line.startswith("- ")]
-    assert missing == [
+    assert missing[:5] == [
         "- 2 layers, shared weights, absolute positions",
         "- 6 layers, shared weights, absolute positions",
         "- 2 layers, own weights, relative positions",
         "- 6 layers, own weights, relative positions",
         "- 6 layers, own weights, absolute positions",
     ]
+    assert missing[5] == "- 16 layers, shared weights, absolute positions, one seed"
+    assert len(missing) == 5 + 14  # the deeper ones that the single seeds have not either
     assert (tmp_path / "alta-table-6-seeds.png").exists()
     assert len(pd.read_parquet(tmp_path / "alta-table-6-seeds.parquet")) == len(five)
 
@@ -182,3 +184,17 @@ def test_a_single_seed_until_fitted_has_a_column_and_no_interval(tmp_path, singl
     (block,) = seeds_blocks(tmp_path, {}, singles=singles, pictures=tmp_path).values()
     line = lines_of(block)[0]
     assert (line["2, one seed"], line["2, one seed until fitted"]) == ("11.0%", "11.0%")
+    assert "interval" not in block
+    assert not (tmp_path / "alta-table-6-seeds.png").exists()
+
+
+def test_deeper_ones_with_one_seed_stand_beside_five_seeds_of_others(tmp_path, single, five):
+    deep = scan_rows([(32, "no", "absolute")], seeds=1, steps=(5_000, 20_000), until="fitted")
+    pd.concat([five, deep]).to_parquet(tmp_path / "alta-table-6-seeds.parquet")
+    singles = {"alta-table-6": single}
+    (block,) = seeds_blocks(tmp_path, {}, singles=singles, pictures=tmp_path).values()
+    lines = {(line["split"], line["shared"], line["positions"]): line for line in lines_of(block)}
+    line = lines["mcd1", "no", "absolute"]
+    assert line["2, five seeds"] == "5.0% ± 2.0%"
+    assert (line["32, one seed"], line["32, one seed until fitted"]) == ("-", "1.0%")
+    assert "in 12 of 12." in block  # cells with five seeds alone
