@@ -185,19 +185,28 @@ def share_of(share: float | None) -> str:
 
 
 def counted(several: pd.DataFrame, one: pd.Series) -> str:
-    """How many intervals hold the single seed's share, and how many the paper's as printed."""
+    """How many intervals hold the single seed's share, and how many the paper's as printed.
+
+    A single training strays further than the mean of n: by the root of n + 1 times as far.
+    """
     several = several[several["seeds"] > 1]
     if several.empty:
         return ""
-    own = papers = alone = 0
+    own, papers, alone = [0, 0], [0, 0], 0
     for (*kind, depth), cell in several.iterrows():
         printed = TABLE_6[tuple(kind)][DEPTHS.index(depth)] / 100
-        papers += cell["low"] < printed + 0.005 and cell["high"] >= printed - 0.005
-        if (share := one.get((*kind, depth))) is not None:
-            alone, own = alone + 1, own + (cell["low"] <= share <= cell["high"])
+        share = one.get((*kind, depth))
+        alone += share is not None
+        half = cell["high"] - cell["mean"]
+        for place, wide in enumerate((half, half * (cell["seeds"] + 1) ** 0.5)):
+            low, high = cell["mean"] - wide, cell["mean"] + wide
+            papers[place] += low < printed + 0.005 and high >= printed - 0.005
+            own[place] += share is not None and low <= share <= high
     return (
-        f"The interval holds the single seed's share in {own} of {alone} cells, and one that "
-        f"rounds to the paper's in {papers} of {len(several)}."
+        f"The interval holds the single seed's share in {own[0]} of {alone} cells, and one that "
+        f"rounds to the paper's in {papers[0]} of {len(several)}. Where 95% of further single "
+        f"trainings would lie, which is wider by the root of seeds + 1, there are {own[1]} and "
+        f"{papers[1]} of them."
     )
 
 

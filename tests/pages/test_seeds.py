@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from docs.pages.parity import TABLE_3
 from docs.pages.scan import DEPTHS, TABLE_6
-from docs.pages.seeds import seeds_blocks, seeds_told, translators_ended
+from docs.pages.seeds import counted, seeds_blocks, seeds_told, translators_ended
 
 MODELS = [(2, "yes", "relative"), (2, "no", "absolute"), (6, "yes", "relative")]
 
@@ -96,6 +96,18 @@ def test_table_6_has_intervals_beside_single_seeds_and_names_what_is_missing(
     assert len(missing) == 5 + 14  # the deeper ones that the single seeds have not either
     assert (tmp_path / "alta-table-6-seeds.png").exists()
     assert len(pd.read_parquet(tmp_path / "alta-table-6-seeds.parquet")) == len(five)
+
+
+@pytest.mark.parametrize(("away", "held"), [(0.03, (1, 1)), (0.05, (0, 1)), (0.11, (0, 0))])
+def test_a_single_training_lies_further_from_the_mean_than_the_mean_from_the_truth(away, held):
+    """With three seeds its interval is twice as wide, here 0.08 for 0.04."""
+    kind = ("mcd1", "yes", "relative", 2)  # 5% in the paper
+    cell = {"mean": 0.05 + away, "low": 0.01 + away, "high": 0.09 + away, "seeds": 3}
+    several = pd.DataFrame([cell], index=pd.MultiIndex.from_tuples([kind]))
+    said = counted(several, pd.Series([0.05], index=several.index))
+    assert f"the single seed's share in {held[0]} of 1 cells" in said
+    assert f"the paper's in {held[0]} of 1." in said
+    assert said.endswith(f"there are {held[1]} and {held[1]} of them.")
 
 
 def test_training_that_ended_without_being_fitted_is_marked(five):
