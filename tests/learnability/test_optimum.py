@@ -157,6 +157,32 @@ def test_theorem_1_as_printed_has_a_counterexample() -> None:
     assert str(shorter.rules[0]) == "out: 0 -> 1 if x = 1"
 
 
+def test_theorem_2_lets_a_condition_go_though_rules_then_meet_elsewhere() -> None:
+    """Without any of its conditions some rule would meet another, if only outside the data; by
+    that reading of B.1 none can go, and yet the weights are no local optimum."""
+    data = [(1, 1, 0), (0, 0, 0), (0, 0, 1)]
+    asked = [({"x": 1, "z": 1}, 1), ({"x": 0, "w": 0}, 2), ({"z": 0, "w": 1}, 2)]
+
+    def program(asked: list[tuple[dict[str, int], int]]) -> Program:
+        places = enumerate("xzw")
+        read = {name: var(2, input_init_fn=lambda token, k=k: data[token][k]) for k, name in places}
+        rules = [Rule(conditions, "out", 0, new) for conditions, new in asked]
+        return program_spec(
+            variables=read | {"out": var(3)}, rules=rules, output_name="out", input_range=3
+        )
+
+    for number, (conditions_of, new) in enumerate(asked):
+        for name in conditions_of:
+            shorter = {key: value for key, value in conditions_of.items() if key != name}
+            others = [*asked[:number], *asked[number + 1 :]]
+            with pytest.raises(es.ProgramError, match="can hold together"):
+                program([*others, (shorter, new)])
+    verdict = found(Case(program(asked), [[0, 1, 2]], 1))
+    assert not verdict.holds
+    assert [str(p.rule.antecedent[0]) for p in verdict.offending if p.matrix == "b1"] == ["x = 1"]
+    assert {str(atom) for _, atom in verdict.removable} == {"x = 1", "z = 1", "z = 0"}
+
+
 @given(programs())
 @settings(max_examples=40)
 def test_parameters_are_the_compiled_ones(program: Program) -> None:
