@@ -13,6 +13,7 @@ import espalier as es
 from espalier.errors import ConfigError, FileError
 from espalier.experiments import RunCache, find, names, read_reproduction, reproduce
 from espalier.experiments.deadline import deadline
+from espalier.experiments.parity_models import label_of
 from espalier.experiments.scaffold_models import familiarity
 from espalier.experiments.scaffold_rows import OverEpochs
 from espalier.runs import Interrupted, RunFolder, Workers
@@ -209,6 +210,28 @@ def test_some_of_several_models_are_chosen_by_words_of_their_names(cache, tmp_pa
         reproduce("alta-table-6", scale="smoke", out=tmp_path / "b", runs=cache, only=["7 layers"])
     with pytest.raises(ConfigError, match="reads one ensemble"):
         reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path / "c", runs=cache, only=["2"])
+
+
+class AskedError(Exception):
+    """In place of training: the names of what would be trained."""
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [(["2 layers", "1 seed"], 4), (["6 layers", "until fitted"], 4), (["6 layers"], 8)],
+)
+def test_words_of_names_are_whole_ones(tmp_path, monkeypatch, words, names):
+    """Neither 32 layers for 2, nor 16 and 256 for 6."""
+
+    def told(cache, measure, config):
+        raise AskedError([label_of(one) for one in config.learners])
+
+    monkeypatch.setattr(RunCache, "rows", told)
+    with pytest.raises(AskedError) as found:
+        reproduce("alta-table-6", scale="paper", out=tmp_path / "a", only=words)
+    (labels,) = found.value.args
+    assert len(labels) == names
+    assert all(label.startswith(words[0]) for label in labels)
 
 
 class Alarm(threading.Timer):

@@ -38,7 +38,7 @@ def reproduce_command(
     ),
     only: Annotated[
         list[str] | None,
-        Parameter(help="Of several models, those with this word in their names; repeatable."),
+        Parameter(help="Of several models, those with this whole word in their names; repeatable."),
     ] = None,
     seconds: Annotated[
         float | None, Parameter(help="Stop then, to go on when asked for again.")

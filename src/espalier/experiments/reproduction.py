@@ -13,6 +13,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
@@ -190,13 +191,17 @@ def _refuse_limits(only: Sequence[str], seconds: float | None) -> None:
 
 
 def _narrowed(config: Any, words: Sequence[str]) -> Any:
-    """The config with those of its learners alone whose labels have all of these words."""
+    """The config with those of its learners alone whose labels have all of these words.
+
+    Words are whole: `2 layers` is not in `32 layers`.
+    """
     if not words:
         return config
     if not isinstance(config, Learners):
         raise ConfigError("this experiment reads one ensemble; it has no models to choose among")
     labels = {learner: label_of(learner) for learner in config.learners}
-    chosen = [one for one, label in labels.items() if all(word in label for word in words)]
+    whole = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
+    chosen = [one for one, label in labels.items() if all(word.search(label) for word in whole)]
     if not chosen:
         known = "; ".join(labels.values())
         raise ConfigError(f"no model has {' and '.join(map(repr, words))}; there are: {known}")
