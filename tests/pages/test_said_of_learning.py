@@ -1,0 +1,92 @@
+"""What the learning page says in words of several seeds, counted anew from the rows."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from docs.pages.filling import DOCS
+from docs.pages.scan import TABLE_6
+from scipy import stats
+
+DATA = DOCS / "results" / "data" / "learning"
+PAGE = " ".join((DOCS / "results" / "learning.md").read_text(encoding="utf-8").split())
+CELL = ["split", "sharing", "positions"]
+
+
+@pytest.fixture(scope="module")
+def hard():
+    """Five seeds of 2 and 6 layers on the MCD splits."""
+    rows = pd.read_parquet(DATA / "alta-table-6-seeds.parquet")
+    return rows[rows["split"] != "length"]
+
+
+def after(rows: pd.DataFrame, steps: str) -> pd.DataFrame:
+    """Rows after each kind's own last step, or after 6 layers' last step."""
+    asked = rows if steps == "own" else rows[rows["layers"] == 6]
+    kind = ["sharing", "positions", *(["layers"] if steps == "own" else [])]
+    last = asked.groupby(kind)["step"].max().rename("last").reset_index()
+    found = rows.merge(last)
+    return found[found["step"] == found["last"]]
+
+
+def welch(two: pd.Series, six: pd.Series):
+    return stats.ttest_ind(two, six, equal_var=False)
+
+
+def test_2_layers_against_6_cell_by_cell(hard):
+    counted = {}
+    for steps in ("own", "same"):
+        cells = [
+            (some[some["layers"] == 2]["accuracy"], some[some["layers"] == 6]["accuracy"])
+            for _, some in after(hard, steps).groupby(CELL)
+        ]
+        assert all(two.mean() > six.mean() for two, six in cells)
+        counted[steps] = [welch(two, six).pvalue for two, six in cells]
+    beyond = [sum(value < level for value in counted["own"]) for level in (0.05, 0.05 / 12)]
+    assert beyond == [5, 1]
+    assert "in all twelve cells on average, by 0.6 to 5.0 points; in five of them" in PAGE
+    assert "(Bonferroni) it is one, MCD1 with weights of their own and relative" in PAGE
+
+
+def test_2_layers_against_6_as_one_number_a_seed(hard):
+    for steps, words in (
+        ("own", "7.7% with 2 layers and 4.7% with 6: 3.0 points less, Welch's interval 1.7 to 4.3"),
+        ("same", "as 6 layers took it is 2.9, 1.5 to 4.2"),
+    ):
+        by_seed = 100 * after(hard, steps).groupby(["layers", "seed"])["accuracy"].mean()
+        low, high = welch(by_seed[2], by_seed[6]).confidence_interval()
+        less = by_seed[2].mean() - by_seed[6].mean()
+        assert words in PAGE
+        for number in (less, low, high):
+            assert f"{number:.1f}" in words
+
+
+def test_the_papers_2_and_6_layers():
+    kinds = product(("mcd1", "mcd2", "mcd3"), ("yes", "no"), ("relative", "absolute"))
+    signs = [np.sign(TABLE_6[kind][1] - TABLE_6[kind][0]) for kind in kinds]
+    assert [signs.count(sign) for sign in (-1, 1, 0)] == [4, 4, 4]
+    assert "6 layers have less in four cells, more in four and as much in four" in PAGE
+
+
+def test_variants_of_the_split_by_length_after_equal_steps():
+    rows = pd.read_parquet(DATA / "alta-length-split-paper.parquet")
+    sums = rows.groupby(["variant", "way", "step", "seed"])[["right", "commands"]].sum()
+    share = 100 * sums["right"] / sums["commands"]
+    told = share.xs("END told", level="way").xs(15_000, level="step")
+    more = told["END untrained"] - told["reference"]
+    half = stats.t.ppf(0.975, 3) * stats.sem(more)
+    said = f"{more.mean():.0f} points more are right once END is told, ± {half:.0f}, "
+    said += f"{told['END untrained'].mean():.1f}% in place of {told['reference'].mean():.1f}%"
+    assert said in PAGE
+    measured = pd.read_parquet(DATA / "alta-length-split-paper-measures.parquet")
+    turns = measured[measured["variant"] == "turns in two pieces"]
+    turns = 100 * turns.set_index(["step", "seed"])["accuracy"]
+    more = (turns - share["reference"]["greedy"]).dropna().groupby("step")
+    means, halves = more.mean(), more.sem() * stats.t.ppf(0.975, 3)
+    later = means[means.index >= 15_000]
+    assert (later > halves[later.index]).all()
+    assert f"it is {later.min():.1f} to {later.max():.1f} points from 15,000 to 25,000" in PAGE
+    early = means[means.index < 15_000]
+    assert (early < halves[early.index]).all()
+    assert f"({means[5_000]:.1f} ± {halves[5_000]:.1f} after 5,000)" in PAGE
