@@ -294,3 +294,21 @@ def test_a_finished_cell_without_its_state_is_not_trained_anew(tmp_path):
     assert not pending(plan(tmp_path, "one", epochs=1))
     with pytest.raises(FileError, match=r"is finished, and its resume\.safetensors is gone"):
         run_sweep(plan(tmp_path, "one", epochs=2), device="cpu")
+
+
+@pytest.mark.parametrize("name", ["epoch-1.safetensors", "metrics.parquet", "resume.safetensors"])
+def test_a_cell_does_not_begin_among_files_that_it_could_write_over(tmp_path, name):
+    sweep = plan(tmp_path, "a", seeds=(0, 1))
+    mine = RunFolder.create(sweep.out / sweep.cells[1].name).path / name
+    mine.write_bytes(b"a person's own")
+    with pytest.raises(ConfigError, match=rf"seed=1 holds no run, but {name}, of something else"):
+        run_sweep(sweep, device="cpu")
+    assert mine.read_bytes() == b"a person's own"
+
+
+def test_cells_whose_manifests_were_lost_are_told(tmp_path):
+    folders = run_sweep(plan(tmp_path, "a", seeds=(0, 1)), device="cpu")
+    for folder in folders:
+        (folder / "manifest.json").unlink()
+    with pytest.raises(ConfigError, match="seed=0 holds no run, but epoch-1"):
+        run_sweep(plan(tmp_path, "a", seeds=(0, 1), epochs=3), device="cpu")

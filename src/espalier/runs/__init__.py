@@ -17,6 +17,7 @@ from espalier.runs.manifest import (
     describe_run,
     open_run,
     recorded,
+    refuse_foreign_files,
     refuse_other_config,
     refuse_other_data,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "parse_schedule",
     "peak_bytes",
     "recorded",
+    "refuse_foreign_files",
     "refuse_other_config",
     "refuse_other_data",
     "resident_bytes",

@@ -97,9 +97,8 @@ def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, 
 def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     """Write the manifest, or go on with the one that is there if it asks for the same run."""
     old = folder.manifest()
-    if old is None:
-        _refuse_files(folder)
-    else:
+    refuse_foreign_files(folder)
+    if old is not None:
         refuse_other_config(folder, {"kind": old["kind"]}, {"kind": manifest["kind"]})
         refuse_other_config(folder, old["config"], manifest["config"])
         refuse_other_data(folder, old["data"], manifest["data"])
@@ -108,9 +107,9 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
     return manifest
 
 
-def _refuse_files(folder: RunFolder) -> None:
+def refuse_foreign_files(folder: RunFolder) -> None:
     """Raise if files are there that a run could write over, and no manifest says whose they are."""
-    if there := folder.written():
+    if folder.manifest() is None and (there := folder.written()):
         raise ConfigError(
             f"{folder.path} holds no run, but {there[0]}, of something else; give another folder"
         )

@@ -17,7 +17,15 @@ from typing import Any
 
 from espalier.errors import FileError
 from espalier.files import write_text
-from espalier.runs import MANIFEST, RESUME, Progress, RunFolder, Snapshot, locked
+from espalier.runs import (
+    MANIFEST,
+    RESUME,
+    Progress,
+    RunFolder,
+    Snapshot,
+    locked,
+    refuse_foreign_files,
+)
 from espalier.training.ensemble import join_states, member_state
 from espalier.training.scaffold import ScaffoldRun, data_of
 from espalier.training.train import train
@@ -35,6 +43,7 @@ def train_group(
     with ExitStack() as held:
         for folder in folders.values():
             held.enter_context(locked(folder.path))
+            refuse_foreign_files(folder)
         ensemble = RunFolder.create(out / f".ensemble-{digest}")
         write_text(ensemble.path / CELLS, names)
         if all(one.resume_step() for one in folders.values()):
