@@ -1,6 +1,8 @@
 import errno
 import json
 import os
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -150,9 +152,19 @@ def test_a_folder_that_cannot_be_written_is_refused(folder):
         write_text(f"{folder}/note", "text")
 
 
-def test_what_a_killed_process_left_half_written_is_removed_and_nothing_else(tmp_path):
+def test_what_a_killed_process_left_half_written_is_removed_and_nothing_else(tmp_path, monkeypatch):
+    def killed(*given, **more):
+        raise KeyboardInterrupt
+
     kept = [".lock", ".notes.json", "run.json.abcdefgh", ".hidden", "resume.safetensors"]
-    for name in (*kept, ".resume.safetensors.a1b2c3d4", ".manifest.json.abc_defg"):
+    kept += [".settings.json.20260101", ".cells.unfinished"]  # a person's, by a date or a word
+    for name in kept:
         (tmp_path / name).write_text("")
+    for name in ("resume.safetensors", "manifest.json", "figure.svg"):
+        with suppress(KeyboardInterrupt), monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", killed)
+            with atomic_path(tmp_path / name):
+                raise KeyboardInterrupt
+    assert len(list(tmp_path.iterdir())) == len(kept) + 3
     remove_leftovers(tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(kept)

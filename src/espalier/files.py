@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MARK = "written by espalier"  # is in every page, figure and Parquet file
+UNFINISHED = ".unfinished"  # ends the names of files that are being written
 LONGEST_SHOWN = 200  # characters of a name
 FRAME_SUFFIXES = (".csv", ".parquet", ".json")
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
@@ -47,7 +48,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         if target.is_dir():
             raise FileError(f"cannot write {target}: it is a folder; give the name of a file")
         try:
-            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+            handle, name = tempfile.mkstemp(UNFINISHED, f".{target.name}.", target.parent)
         except OSError as error:  # whatever it is, nothing can be written there
             raise _refusal(target, error) from error
         os.close(handle)
@@ -104,8 +105,8 @@ def remove_leftovers(folder: str | os.PathLike[str]) -> None:
 
     Only whoever works there alone may do so.
     """
-    for file in Path(folder).glob(".*"):
-        if re.fullmatch(r"\..+\.(json|jsonl|parquet|safetensors|png|svg)\.\w{8}", file.name):
+    for file in Path(folder).glob(f".*{UNFINISHED}"):
+        if re.fullmatch(rf"\..+\.\w{{8}}{re.escape(UNFINISHED)}", file.name):
             file.unlink(missing_ok=True)
 
 
