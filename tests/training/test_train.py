@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ import torch
 
 import espalier as es
 from espalier.data import ParityConfig, ScaffoldConfig
+from espalier.errors import ConfigError
 from espalier.learnability import supervision
 from espalier.learnability.supervision import ReadableSettings, TraceSettings
 from espalier.nets.lstm import read_tensors
@@ -262,3 +264,18 @@ def test_a_finished_run_without_its_state_is_not_trained_anew(kind, tmp_path):
     with pytest.raises(es.FileError, match=r"is finished, and its resume\.safetensors is gone"):
         es.train(kind[0], folder, device="cpu")
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == held
+
+
+@pytest.mark.parametrize("recipe", [{"optimiser": "adamw"}, {"settle": 1}, {}])
+def test_more_epochs_are_the_same_run_unless_its_rate_falls_with_the_last_in_view(tmp_path, recipe):
+    def of(epochs):
+        return replace(SCAFFOLD, recipe=replace(SCAFFOLD.recipe, epochs=epochs, **recipe))
+
+    whole = es.train(of(3), device="cpu").rows
+    es.train(of(2), tmp_path, device="cpu")
+    if recipe:
+        falls = r"recipe\.epochs 2 -> 3 \(its learning rate falls .*\); give another"
+        with pytest.raises(ConfigError, match=falls):
+            es.train(of(3), tmp_path, device="cpu")
+    else:
+        assert es.train(of(3), tmp_path, device="cpu").rows == whole

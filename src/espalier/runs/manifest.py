@@ -129,11 +129,14 @@ def refuse_other_config(folder: RunFolder, old: Any, new: Any) -> None:
     """Raise if the folder was begun with other settings than it is now asked to go on with."""
     before, after = _flat(old), _flat(new)
     names = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
-    names = [name for name in names if not _grown(name, before, after)]
+    grown = [name for name in names if _grown(name, before, after)]
+    names = [name for name in names if name not in grown or _falls(name, after)]
     if names:
         shown = ", ".join(f"{n} {before.get(n)!r} -> {after.get(n)!r}" for n in names[:4])
+        why = " (its learning rate falls with the last epoch in view)" if names == grown else ""
         raise ConfigError(
-            f"{folder.path} holds another run: {shown}; give another folder, or remove this one"
+            f"{folder.path} holds another run: {shown}{why}; give another folder, or remove this "
+            f"one"
         )
 
 
@@ -152,6 +155,13 @@ def refuse_other_data(folder: RunFolder, old: dict[str, Any], new: dict[str, Any
 def _grown(name: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
     new, old = after.get(name), before.get(name)  # the old one may be edited by hand
     return f".{name}".endswith(f".{GROWABLE}") and type(new) is type(old) is int and new >= old
+
+
+def _falls(name: str, config: dict[str, Any]) -> bool:
+    """Whether the rate of the run with these epochs depends on how many there are to be."""
+    recipe = name.removesuffix("epochs")
+    adamw = config.get(f"{recipe}optimiser") == "adamw"
+    return adamw or bool(config.get(f"{recipe}settle"))
 
 
 def _flat(config: Any, prefix: str = "") -> dict[str, Any]:
