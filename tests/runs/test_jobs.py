@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from espalier.errors import ConfigError, EspalierError
+from espalier.errors import ConfigError, EspalierError, FileError
 from espalier.runs import (
     HERE,
+    FolderLostError,
     Job,
     LostWorkersError,
     RunFolder,
@@ -263,3 +264,30 @@ def test_parts_are_marked_as_ours_and_read_as_one_table(tmp_path):
     held = parquet.read_table(tmp_path / "rows")
     assert held.column_names == list(COLUMNS)
     assert len(held) == 3
+
+
+def test_a_copied_part_doubles_no_row(tmp_path):
+    """Some disks' synchronisation leaves copies behind."""
+    jobs = jobs_of([2, 1])
+    fill(tmp_path, jobs)
+    copy = tmp_path / "rows" / "part-00000 (1).parquet"
+    copy.write_bytes((tmp_path / "rows" / "part-00000.parquet").read_bytes())
+    with pytest.raises(FileError, match=r"part-00000 \(1\)\.parquet is no part of this table"):
+        fill(tmp_path, jobs)
+    copy.unlink()
+    assert [part.rows for part in fill(tmp_path, jobs)] == [2, 1]
+
+
+def test_no_part_is_written_where_a_folder_was_moved_from(tmp_path):
+    """Another process may have begun there, with something else."""
+    folder, table = tmp_path / "run", tmp_path / "run" / "rows"
+    folder.mkdir()
+
+    def move():
+        folder.rename(tmp_path / "moved")
+        table.mkdir(parents=True)
+        return [{"number": 1}]
+
+    with pytest.raises(FolderLostError, match="run was moved"), locked(folder):
+        list(fill_table(table, move, [Job("one"), Job("two")], columns={"number": "int64"}))
+    assert not list(table.iterdir())

@@ -12,8 +12,9 @@ import threading
 import pytest
 
 from espalier.errors import FileError
-from espalier.runs import LOCK, FolderHeldError, RunFolder, locked
+from espalier.runs import LOCK, FolderHeldError, FolderLostError, Plan, RunFolder, fit, locked
 from espalier.runs import lock as lock_module
+from runs.test_loop import learner_of
 
 HOLD = """
     import sys
@@ -138,3 +139,46 @@ def test_where_there_are_no_locks_only_a_process_of_this_host_that_ended_is_gone
     (tmp_path / LOCK).write_text(json.dumps(here | {"process": ended.pid}))
     with pytest.warns(UserWarning, match="which is gone"), locked(tmp_path):
         pass
+
+
+def test_nothing_is_written_where_a_folder_was_moved_from(tmp_path):
+    """Another process may have begun there."""
+    folder, moved = RunFolder.create(tmp_path / "run"), RunFolder(tmp_path / "moved")
+    about = {"kind": "k", "status": "running"}
+    writes = (
+        lambda: folder.append_rows([{"step": 2}]),
+        lambda: folder.write_rows([{"step": 2}]),
+        lambda: folder.write_manifest(about | {"status": "failed"}),
+        lambda: folder.save_resume({}, 2),
+        folder.tidy,
+    )
+    with locked(folder.path):
+        folder.append_rows([{"step": 1}])
+        folder.path.rename(moved.path)
+        for write in writes:
+            with pytest.raises(FolderLostError, match="run was moved or removed"):
+                write()
+        RunFolder.create(folder.path)
+        (folder.path / LOCK).write_text(json.dumps({"process": 1, "host": "h", "since": "now"}))
+        for write in writes:
+            with pytest.raises(FolderLostError, match="run was moved or removed"):
+                write()
+    assert [file.name for file in folder.path.iterdir()] == [LOCK]  # the other's
+    with pytest.warns(UserWarning, match="which is gone"), locked(moved.path):
+        assert moved.rows() == [{"step": 1}]
+
+
+def test_a_run_that_is_moved_stops_and_goes_on_where_it_is_now(tmp_path):
+    out, moved = tmp_path / "run", RunFolder(tmp_path / "moved")
+    whole = fit(learner_of("alone"), Plan(3))
+
+    def move(moment):
+        if moment.rows and moment.step == 8:
+            out.rename(moved.path)
+            out.mkdir()
+            (out / "metrics.jsonl").write_text('{"step": 1}\n')
+
+    with pytest.raises(FolderLostError), locked(RunFolder.create(out).path):
+        fit(learner_of("alone"), Plan(3), folder=RunFolder(out), progress=move)
+    assert RunFolder(out).rows() == [{"step": 1}]
+    assert fit(learner_of("alone"), Plan(3), folder=moved) == whole == moved.rows()

@@ -10,7 +10,7 @@ from espalier.runs.folder import MANIFEST, RESUME, RunFolder
 from espalier.runs.jobs import HERE, Job, LostWorkersError, Workers, run_jobs
 from espalier.runs.learner import Learner, Row, Snapshot
 from espalier.runs.listing import RunSummary, list_runs
-from espalier.runs.lock import LOCK, FolderHeldError, locked
+from espalier.runs.lock import LOCK, FolderHeldError, FolderLostError, locked
 from espalier.runs.loop import Interrupted, Plan, fit, interruptible
 from espalier.runs.manifest import (
     close_run,
@@ -45,6 +45,7 @@ __all__ = [
     "AtSteps",
     "EveryEpoch",
     "FolderHeldError",
+    "FolderLostError",
     "Interrupted",
     "Job",
     "Learner",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from espalier.errors import FileError, ModelError, is_number
 from espalier.files import as_path, atomic_path, check_readable, onto_disk, write_text
 from espalier.runs.learner import Row, Snapshot
+from espalier.runs.lock import check_held, signature_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -85,6 +86,7 @@ class RunFolder:
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
         """Replace the manifest."""
+        self._check_held()
         write_text(self.path / MANIFEST, json.dumps(manifest, indent=1) + "\n")
 
     def tables(self) -> set[str]:
@@ -134,11 +136,13 @@ class RunFolder:
 
     def write_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
         """Replace a table's lines."""
+        self._check_held()
         text = "".join([json.dumps(row) + "\n" for row in rows])  # read before it is replaced
         write_text(self.path / f"{table}.jsonl", text)
 
     def append_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
         """Add lines to a table and see them onto the disk."""
+        self._check_held()
         lines = self.path / f"{table}.jsonl"
         if lines.exists() and not lines.read_bytes().endswith(b"\n"):
             write_text(lines, "".join(f"{text}\n" for text in _whole_lines(lines)))
@@ -157,6 +161,7 @@ class RunFolder:
             import pyarrow.parquet
         except ImportError:
             return []
+        self._check_held()
         written, own = [], self.own_tables()
         for lines in sorted(self.path.glob("*.jsonl")):
             if lines.stem not in own:
@@ -243,9 +248,14 @@ class RunFolder:
             raise FileError(f"{error}; {remedy}") from error
         return Snapshot(tensors, {key: v for key, v in metadata.items() if key != CHECKSUMS})
 
+    def _check_held(self) -> None:
+        """Raise if this process works on the folder, and it is no longer under its name."""
+        check_held(self.path, signature_of(self.path))
+
     def _save(self, name: str, snapshot: Snapshot) -> Path:
         from espalier.nets import write_safetensors
 
+        self._check_held()
         write_safetensors(self.path / name, snapshot.tensors, snapshot.metadata)
         return self.path / name
 

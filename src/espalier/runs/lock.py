@@ -3,6 +3,8 @@
 The lock is the system's (`flock`) on the file `.lock`, which says who holds it. When a process
 dies, however it does, the system lets go: a file left behind is stale, and is taken over with a
 warning. A clock that jumps, a process number used again and a folder copied elsewhere do no harm.
+A folder that is moved while it is worked on takes its lock along: nothing more is written under its
+old name, where another process may have begun.
 Where a file system has no locks, a file is stale if its process was one of this host and is gone.
 """
 
@@ -27,12 +29,21 @@ LOCK = ".lock"
 _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 _AGAIN_SECONDS = 0.2
 _patience: ContextVar[float] = ContextVar("patience", default=0.0)
+_held: dict[Path, bytes] = {}  # folders that this process works on, and what it wrote in their lock
 
 
 class FolderHeldError(FileError):
     """Another process works on the folder.
 
     >>> issubclass(FolderHeldError, FileError)
+    True
+    """
+
+
+class FolderLostError(FileError):
+    """The folder that this process works on is no longer under its name.
+
+    >>> issubclass(FolderLostError, FileError)
     True
     """
 
@@ -69,14 +80,35 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     try:
         with suppress(OSError):  # on a full disk the lock holds all the same, unsigned
             os.ftruncate(handle, 0)
-            os.write(handle, json.dumps(_oneself()).encode())
+            os.write(handle, signed := json.dumps(_oneself()).encode())
+            _held[file.parent] = signed
         remove_leftovers(file.parent)
         yield
     finally:
+        _held.pop(file.parent, None)
         # Removed while it is held: who opened it meanwhile finds another file there, or none.
         with suppress(OSError):
-            file.unlink()
+            if _is_there(handle, file):
+                file.unlink()
         os.close(handle)
+
+
+def signature_of(folder: Path) -> bytes | None:
+    """What this process wrote in the lock of a folder that it works on; None if it does not."""
+    return _held.get(folder)
+
+
+def check_held(folder: Path, signed: bytes | None) -> None:
+    """Raise if the lock of a folder no longer says this, which its holder wrote there."""
+    if signed is None:
+        return
+    with suppress(OSError):
+        if (folder / LOCK).read_bytes() == signed:
+            return
+    raise FolderLostError(
+        f"{folder} was moved or removed, or its {LOCK} was, while it was worked on: nothing more "
+        f"is written there; the same command goes on with the folder, given where it is now"
+    )
 
 
 def _take(file: Path) -> int:

@@ -7,13 +7,15 @@ lost, and none is there twice. What is there and whole is not computed again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from espalier.errors import FileError
 from espalier.files import atomic_path, marked, remove_leftovers
 from espalier.runs.jobs import HERE, Job, Workers, run_jobs
+from espalier.runs.lock import check_held, signature_of
 from espalier.runs.memory import peak_bytes
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ def fill_table(
     """Every job's part, after those that were not there were computed and written.
 
     `function` returns a table of pyarrow's, or rows whose `columns` are of these types. A job's
-    file is part-NAME.parquet, and rows are in the order of the names. Whoever calls holds the lock.
+    file is part-NAME.parquet, and rows are in the order of the names; a part of no job is refused.
+    Whoever calls holds the lock.
 
     >>> place = getfixture("tmp_path") / "squares"
     >>> jobs = [Job(str(n), (n,)) for n in (1, 2)]
@@ -52,14 +55,18 @@ def fill_table(
     """
     folder.mkdir(exist_ok=True)
     remove_leftovers(folder)
-    there: deque[Part] = deque()
+    there, own = deque[Part](), set[str]()
+    # Elsewhere a file system's cache may show the lock as it was.
+    signed = signature_of(folder.parent) if workers.cluster is None else None
 
     def missing() -> Iterator[Job]:
         for job in jobs:
             file = folder / f"part-{job.name}.parquet"
+            own.add(file.name)
             rows = _whole(file)
             if rows is None:
-                arguments = (function, str(file.resolve()), columns, *job.arguments)
+                check_held(folder.parent, signature_of(folder.parent))
+                arguments = (function, str(file.resolve()), columns, signed, *job.arguments)
                 yield replace(job, arguments=arguments)
             else:
                 there.append(Part(job.name, rows))
@@ -69,6 +76,17 @@ def fill_table(
             yield there.popleft()
         yield Part(job.name, rows, peak)
     yield from there
+    _refuse_others(folder, own)
+
+
+def _refuse_others(folder: Path, own: Set[str]) -> None:
+    """Raise if there are parts of no job, such as copies that a disk's synchronisation makes."""
+    others = sorted({file.name for file in folder.glob("part-*.parquet")} - own)
+    if others:
+        raise FileError(
+            f"{folder / others[0]} is no part of this table, which is whole without it; move it "
+            f"elsewhere, and give the same command again"
+        )
 
 
 def _whole(file: Path) -> int | None:
@@ -85,12 +103,17 @@ def _whole(file: Path) -> int | None:
 
 
 def _write(
-    function: Callable[..., Any], file: str, columns: Mapping[str, str] | None, *arguments: Any
+    function: Callable[..., Any],
+    file: str,
+    columns: Mapping[str, str] | None,
+    signed: bytes | None,
+    *arguments: Any,
 ) -> tuple[int, int]:
     """Compute a part and write it; its rows, and the most memory that this process has held."""
     from pyarrow import parquet
 
     table = as_table(function(*arguments), columns)
+    check_held(Path(file).parents[1], signed)
     with atomic_path(file) as temporary:
         parquet.write_table(marked(table), temporary, compression="zstd", write_page_checksum=True)
     return len(table), peak_bytes()
