@@ -5,6 +5,9 @@ import random
 import re
 import signal
 import socket
+import subprocess
+import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 from espalier.errors import ConfigError, EspalierError, FileError
 from espalier.runs import (
     HERE,
+    LOCK,
     FolderLostError,
     Job,
     LostWorkersError,
@@ -27,6 +31,7 @@ from espalier.runs import (
     remote,
     run_jobs,
 )
+from espalier.runs.lock import patience
 
 COLUMNS = {"job": "int64", "value": "double", "word": "string"}
 
@@ -291,3 +296,33 @@ def test_no_part_is_written_where_a_folder_was_moved_from(tmp_path):
     with pytest.raises(FolderLostError, match="run was moved"), locked(folder):
         list(fill_table(table, move, [Job("one"), Job("two")], columns={"number": "int64"}))
     assert not list(table.iterdir())
+
+
+LONG = """
+    import sys, time
+    from espalier.runs import Job, Workers, locked, run_jobs
+
+    def hold(folder):
+        with locked(folder):
+            time.sleep(600)
+
+    list(run_jobs(hold, [Job("a", (sys.argv[1],))], Workers(1)))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere processes cannot see who began them")
+def test_processes_end_with_the_one_that_began_them(tmp_path):
+    """Else they would hold their folders for as long as their jobs take."""
+    parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(LONG), str(tmp_path)])
+    while not signature(tmp_path):
+        assert parent.poll() is None
+        time.sleep(0.01)
+    parent.kill()
+    assert parent.wait() == -signal.SIGKILL
+    with pytest.warns(UserWarning, match="which is gone"), patience(60), locked(tmp_path):
+        pass
+
+
+def signature(folder):
+    file = folder / LOCK
+    return file.read_text() if file.exists() else ""

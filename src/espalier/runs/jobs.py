@@ -6,8 +6,11 @@ depends on its arguments alone, so that results are the same wherever it is done
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
@@ -21,6 +24,8 @@ from espalier.runs.cluster import connected
 from espalier.runs.remote import Caller, as_told, do_there
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+
+ALIVE_SECONDS = 0.5  # between two looks of a process at the one that began it
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,9 @@ def _in_processes(
         """Whether there was a job left to begin with."""
         job = next(waiting, None)
         if job is not None:
-            pool = pool or ProcessPoolExecutor(1, env=ONE_THREAD)
+            pool = pool or ProcessPoolExecutor(
+                1, env=ONE_THREAD, initializer=_end_with, initargs=(os.getpid(),)
+            )
             with _without_ctrl_c():
                 running[pool.submit(function, *job.arguments)] = pool, job
         elif pool is not None:
@@ -149,6 +156,17 @@ def _in_processes(
             pool.shutdown(wait=True)
     if lost:
         raise LostWorkersError(lost)
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after the one that began it, whatever ended that."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(ALIVE_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
