@@ -84,6 +84,8 @@ def load_network(path: str | os.PathLike[str] | None, *, member: str | None = No
             raise FileError(f"{place} holds a {type(run).__name__}, which is no network")
         return network(run.models[_member(run.members, member, place)])
     if member is not None or not (is_pretrained(place) or _is_compiled(place)):
+        if manifest is not None:
+            RunFolder(place).check_last_checkpoint()
         return load_language_model(place, member=member)
     return load(place)
 

@@ -11,9 +11,10 @@ import torch
 
 import espalier as es
 from espalier.data import ParityConfig, ScaffoldConfig
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, FileError
 from espalier.learnability import supervision
 from espalier.learnability.supervision import ReadableSettings, TraceSettings
+from espalier.loading import load_network
 from espalier.nets.lstm import read_tensors
 from espalier.nets.transformer.model import TransformerShape
 from espalier.runs import Interrupted, RunFolder, Snapshot, describe_run, list_runs
@@ -279,3 +280,22 @@ def test_more_epochs_are_the_same_run_unless_its_rate_falls_with_the_last_in_vie
             es.train(of(3), tmp_path, device="cpu")
     else:
         assert es.train(of(3), tmp_path, device="cpu").rows == whole
+
+
+def test_earlier_weights_are_not_read_in_place_of_lost_ones(tmp_path):
+    """Unless they are asked for by their file; and the last ones are written again."""
+    rows = es.train(SCAFFOLD, tmp_path, device="cpu").rows
+    last = tmp_path / "epoch-3.safetensors"
+    whole, said = read_tensors(last)
+    lost = r"has lost its last weights, epoch-3\.safetensors; copy"
+    last.unlink()
+    for ask in (es.load, load_network):
+        with pytest.raises(FileError, match=lost):
+            ask(tmp_path)
+    assert es.load(tmp_path / "epoch-2.safetensors").shape.hidden == SCAFFOLD.network.hidden
+    assert es.train(SCAFFOLD, tmp_path, device="cpu").rows == rows
+    again, says = read_tensors(last)
+    assert says == said
+    assert all(torch.equal(again[name], whole[name]) for name in whole)
+    (tmp_path / "epoch-1.safetensors").unlink()  # to make room
+    assert es.load(tmp_path).step == rows[-1]["step"]

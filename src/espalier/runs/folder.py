@@ -200,6 +200,7 @@ class RunFolder:
 
     def last_checkpoint(self) -> Snapshot:
         """The weights kept last."""
+        self.check_last_checkpoint()
         names, steps = list(self.checkpoints()), self._steps()
         damaged = [name for name, step in steps.items() if step is None]
         if damaged and names:
@@ -212,6 +213,18 @@ class RunFolder:
                 f"or give the command that trained it again: it is written from {RESUME}"
             )
         return self.load_checkpoint(names[-1])
+
+    def check_last_checkpoint(self) -> None:
+        """Raise if a finished run has earlier weights, and the last that it kept are gone.
+
+        A manifest of before does not say which they are.
+        """
+        last = (self.manifest() or {}).get("last_checkpoint")
+        if isinstance(last, str) and self._steps() and last not in self._steps():
+            raise FileError(
+                f"{self.path} has lost its last weights, {last}.safetensors; copy them there anew, "
+                f"give the command that trained it again, or name the file of earlier ones"
+            )
 
     def save_checkpoint(self, name: str, snapshot: Snapshot) -> Path:
         """Keep weights under a name such as `epoch-3`."""

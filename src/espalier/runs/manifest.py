@@ -121,6 +121,8 @@ def close_run(folder: RunFolder, manifest: dict[str, Any], *, status: str, secon
     What made it fail, such as a full disk, is what is told, not that this cannot be written either.
     """
     spent = round(manifest["seconds"] + seconds, 3)
+    if status == "finished" and (kept := list(folder.checkpoints())):
+        manifest = manifest | {"last_checkpoint": kept[-1]}
     with suppress(FileError) if status == "failed" else nullcontext():
         folder.write_manifest(manifest | {"status": status, "seconds": spent})
 
