@@ -13,7 +13,7 @@ import espalier as es
 from espalier.data import stretches, treebank
 from espalier.errors import ConfigError, DataError, FileError
 from espalier.nets.lstm import Vocabulary
-from espalier.runs import Workers, choose_device
+from espalier.runs import FolderHeldError, Workers, choose_device
 from espalier.syntax import write_pairs, writing
 from treebanks import WORDS, banks
 
@@ -171,3 +171,24 @@ def test_any_number_of_sentences_is_bookkept_in_little_memory(tmp_path):
     assert len(found.parts) == 20
     assert (found.sentences, found.pairs) == (20_000, 60_000)
     assert most < 300_000
+
+
+def test_a_second_command_does_not_take_the_parts_while_they_are_joined(
+    tmp_path, text, monkeypatch
+):
+    source, out = stretches([text], format="text", pairs=90), tmp_path / "one.parquet"
+    join, second = writing._join, []
+
+    def join_beside_another(parts, path):
+        with monkeypatch.context() as patch:
+            patch.setattr(writing, "_join", join)
+            with pytest.raises(FolderHeldError) as held:
+                write_pairs(model(), source, out)
+        second.append(str(held.value))
+        join(parts, path)
+
+    monkeypatch.setattr(writing, "_join", join_beside_another)
+    rows = write_pairs(model(), source, out)
+    assert "is being worked on by process" in second[0]
+    assert parquet.read_metadata(out).num_rows == rows
+    assert not list(tmp_path.glob(".*"))

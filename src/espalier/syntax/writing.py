@@ -39,6 +39,7 @@ from espalier.runs import (
     choose_device,
     describe_run,
     fill_table,
+    locked,
     recorded,
 )
 from espalier.syntax.networks import read_treebank
@@ -94,8 +95,9 @@ def write_pairs(
         raise FileError(f"cannot write {path}: name a file in a folder that is there")
     parts = RunFolder.create(path.with_name(f".{path.name}.parts"))
     rows = _fill(reader, source, parts, workers, report)
-    _join(parts.path, path)
-    shutil.rmtree(parts.path)
+    with locked(parts.path):  # a second command, which finds all parts there, would join them too
+        _join(parts.path, path)
+        shutil.rmtree(parts.path)
     return rows
 
 
