@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -165,6 +166,17 @@ def test_a_second_process_is_told_who_holds_the_sweep(tmp_path):
         pytest.raises(FolderHeldError, match="length=2-seed=1"),
     ):
         run_sweep(sweep, device="cpu")
+
+
+def test_a_copy_of_an_ensemble_stays(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(plan(tmp_path, "a"), device="cpu", progress=stop_after(1))
+    (folder,) = (tmp_path / "a").glob(".ensemble*")
+    copy = shutil.copytree(folder, folder.with_name(f"{folder.name}.copy"))
+    there = sorted(file.name for file in copy.iterdir())
+    run_sweep(plan(tmp_path, "a"), device="cpu")
+    assert sorted(file.name for file in copy.iterdir()) == there
+    assert not folder.exists()
 
 
 def test_a_damaged_ensemble_is_not_thrown_away(tmp_path):

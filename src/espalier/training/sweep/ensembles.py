@@ -31,6 +31,7 @@ from espalier.training.scaffold import ScaffoldRun, data_of
 from espalier.training.train import train
 
 CELLS = "cells.json"  # of an ensemble's folder: for each member the name of its cell's
+DIGITS = 12  # of the digest that ends its name
 
 
 def train_group(
@@ -39,7 +40,7 @@ def train_group(
     """Train cells, given by their folders, as one ensemble, on from the step all of them are at."""
     folders = {run.corpus.name: RunFolder.create(path) for path, run in cells.items()}
     names = json.dumps({member: folder.path.name for member, folder in folders.items()})
-    digest = hashlib.sha256(names.encode()).hexdigest()[:12]
+    digest = hashlib.sha256(names.encode()).hexdigest()[:DIGITS]
     with ExitStack() as held:
         for folder in folders.values():
             held.enter_context(locked(folder.path))
@@ -55,7 +56,7 @@ def train_group(
 
 def split_ensembles(out: Path) -> None:
     """Give what was left of ensembles to their cells, each as far as it was trained."""
-    for path in sorted(out.glob(".ensemble-*")):
+    for path in sorted(out.glob(f".ensemble-{'[0-9a-f]' * DIGITS}")):  # a person's copies stay
         ensemble = RunFolder(path)
         if (path / RESUME).exists():
             with ExitStack() as held:
