@@ -86,6 +86,21 @@ def as_path(path: object) -> Path:
     return Path(path)
 
 
+def check_utf8(path: str | os.PathLike[str]) -> None:
+    """Refuse a name whose bytes are no UTF-8, which Parquet's library neither reads nor writes.
+
+    >>> check_utf8(os.fsdecode(b"caf\\xe9"))
+    Traceback (most recent call last):
+    espalier.errors.FileError: the name 'caf\\udce9' is no UTF-8; rename it, or choose another place
+    """
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        raise FileError(
+            f"the name {os.fspath(path)!r} is no UTF-8; rename it, or choose another place"
+        ) from None
+
+
 def check_readable(path: str | os.PathLike[str]) -> None:
     """Refuse a file that cannot be opened, which does not say that it is damaged.
 
@@ -178,6 +193,7 @@ def write_parquet(path: Path, frame: pandas.DataFrame) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
+    check_utf8(path)
     table = marked(pa.Table.from_pandas(frame, preserve_index=False))
     parquet.write_table(table, path, write_page_checksum=True)
 

@@ -2,6 +2,8 @@
 
 import errno
 import json
+import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -171,11 +173,30 @@ def test_what_cannot_be_read_is_not_said_to_be_damaged(tmp_path, monkeypatch):
     folder.save_checkpoint("epoch-1", Snapshot({}, {"step": "7"}))
     folder.write_rows([{"step": 1}])
     folder.tidy()
+    folder.write_rows([{"step": 1}], "lines")
 
     def refuse(self, *_, **__):
         raise PermissionError(errno.EACCES, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "open", refuse)
-    for ask in (folder.load_resume, lambda: folder.load_checkpoint("epoch-1"), folder.rows):
+    lines = lambda: folder.rows("lines")  # noqa: E731
+    for ask in (folder.load_resume, lambda: folder.load_checkpoint("epoch-1"), folder.rows, lines):
         with pytest.raises(FileError, match=r"^cannot read \S+: Permission denied$"):
             ask()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere all names are Unicode")
+def test_a_folder_whose_name_is_no_utf8_is_refused_and_not_said_to_be_damaged(tmp_path):
+    """Parquet's library cannot open a file there."""
+    place = tmp_path / os.fsdecode("naïve".encode("latin-1"))
+    with pytest.raises(FileError, match="is no UTF-8; rename it"):
+        RunFolder.create(place)
+    assert not place.exists()
+    whole = RunFolder.create(tmp_path / "whole")
+    whole.write_manifest(ABOUT)
+    whole.write_rows([{"step": 1, "epoch": 1.0, "loss": 0.5}])
+    whole.tidy()
+    whole.path.rename(place)
+    assert ["is no UTF-8; rename it" in run.trouble for run in list_runs(tmp_path)] == [True]
+    with pytest.raises(FileError, match="is no UTF-8; rename it"):
+        list(fill_table(place / "rows", divmod, []))

@@ -91,6 +91,21 @@ def test_whatever_a_file_says_that_was_left_behind(tmp_path, text):
     assert not (tmp_path / LOCK).exists()
 
 
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda file: file.mkdir(), "Is a directory"),
+        (lambda file: file.symlink_to("none/there"), "No such file"),
+        (lambda file: file.symlink_to(file.name), "Too many levels"),
+    ],
+)
+def test_what_is_no_file_in_place_of_the_lock_is_told(tmp_path, make, why):
+    make(tmp_path / LOCK)
+    words = rf"cannot make the lock .*\.lock: {why}.*; remove what is there"
+    with pytest.raises(FileError, match=words), locked(tmp_path):
+        pass
+
+
 def test_a_clock_that_jumps_back_changes_nothing(tmp_path, monkeypatch):
     with locked(tmp_path):
         monkeypatch.setattr(lock_module.time, "gmtime", lambda: (1970, 1, 1, 0, 0, 0, 3, 1, 0))

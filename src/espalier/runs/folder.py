@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import FileError, ModelError, is_number
-from espalier.files import as_path, atomic_path, check_readable, onto_disk, write_text
+from espalier.files import as_path, atomic_path, check_readable, check_utf8, onto_disk, write_text
 from espalier.runs.learner import Row, Snapshot
 from espalier.runs.lock import check_held, signature_of
 
@@ -49,6 +49,7 @@ class RunFolder:
     def create(cls, path: str | os.PathLike[str]) -> RunFolder:
         """The folder, made if it is not there."""
         folder = as_path(path)
+        check_utf8(folder)
         if folder.exists() and not folder.is_dir():
             raise FileError(f"cannot keep a run in {folder}: it is a file; name a folder")
         try:
@@ -294,6 +295,7 @@ def _checked_manifest(file: Path, found: Any) -> dict[str, Any]:
 
 def _whole_lines(file: Path) -> list[str]:
     """The lines of a file; the last is left out if a kill cut it short."""
+    check_readable(file)
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -307,6 +309,7 @@ def read_parquet(file: Path) -> list[Row]:
     import pyarrow
     import pyarrow.parquet
 
+    check_utf8(file)
     check_readable(file)
     try:
         table = pyarrow.parquet.read_table(file, page_checksum_verification=True)

@@ -27,6 +27,7 @@ from espalier.files import onto_disk, remove_leftovers
 
 LOCK = ".lock"
 _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
+_NO_FILE = (errno.EISDIR, errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
 _AGAIN_SECONDS = 0.2
 _patience: ContextVar[float] = ContextVar("patience", default=0.0)
 _held: dict[Path, bytes] = {}  # folders that this process works on, and what it wrote in their lock
@@ -115,8 +116,7 @@ def _take(file: Path) -> int:
     """The file, open and locked, after a word about whoever left it behind."""
     until = time.monotonic() + _patience.get()
     while True:
-        with onto_disk(file):
-            handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = _open(file)
         try:
             ours, signed = _lock(handle), _signature(handle)
             holder = _in_words(signed)
@@ -146,6 +146,20 @@ def _take(file: Path) -> int:
             time.sleep(_AGAIN_SECONDS)
 
 
+def _open(file: Path) -> int:
+    """The file, made if it is not there; where something else is, it is said so."""
+    with onto_disk(file):
+        try:
+            return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            if error.errno not in _NO_FILE:
+                raise
+            raise FileError(
+                f"cannot make the lock {file}: {error.strerror}; remove what is there, or give "
+                f"another folder"
+            ) from error
+
+
 def _lock(handle: int) -> bool | None:
     """Whether the lock is ours now; None where the system or the disk has none."""
     try:
@@ -173,7 +187,7 @@ def _oneself() -> dict[str, Any]:
 
 def _signature(handle: int) -> dict[str, Any]:
     """Who wrote the file; nothing if it is empty or says nothing."""
-    with suppress(ValueError, TypeError):
+    with suppress(OSError, ValueError, TypeError):
         return dict(json.loads(os.pread(handle, 1_000, 0)))
     return {}
 

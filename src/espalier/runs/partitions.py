@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import FileError
-from espalier.files import atomic_path, marked, remove_leftovers
+from espalier.files import atomic_path, check_utf8, marked, remove_leftovers
 from espalier.runs.jobs import HERE, Job, Workers, run_jobs
 from espalier.runs.lock import check_held, signature_of
 from espalier.runs.memory import peak_bytes
@@ -53,6 +53,7 @@ def fill_table(
     >>> [part.rows for part in fill_table(place, _squares, jobs, columns={"square": "int64"})]
     [1, 1]
     """
+    check_utf8(folder.resolve())
     folder.mkdir(exist_ok=True)
     remove_leftovers(folder)
     there, own = deque[Part](), set[str]()
