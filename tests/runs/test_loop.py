@@ -6,6 +6,7 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -25,7 +26,9 @@ from espalier.runs import (
     RunFolder,
     clock,
     describe,
+    describe_run,
     fit,
+    recorded,
 )
 from espalier.training import EnsembleLearner, Member, Recipe, SingleLearner, TextLoss
 
@@ -246,3 +249,21 @@ def test_lines_say_where_a_run_is(capsys):
     assert capsys.readouterr().out == describe(moment) + "\n"
     assert clock(3723) == "1:02:03"
     assert clock(float("inf")) == "?"
+
+
+def test_a_manifest_says_on_what_a_run_was_worked_on_before(tmp_path):
+    folder, about = RunFolder.create(tmp_path), describe_run("k", {}, data={}, device=CPU)
+    h200 = about | {"device": "NVIDIA H200", "threads": 16}
+    with suppress(KeyboardInterrupt), recorded(folder, h200):
+        raise KeyboardInterrupt
+    for _ in range(2):
+        with suppress(KeyboardInterrupt), recorded(folder, about):
+            raise KeyboardInterrupt
+    with recorded(folder, about):
+        pass
+    with recorded(folder, about | {"threads": 3}):  # nothing was left to do
+        pass
+    found = folder.finished("k")
+    assert (found["device"], found["threads"]) == ("cpu", about["threads"])
+    before = {name: h200[name] for name in ("device", "threads", "versions")}
+    assert found["earlier"] == [before]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 GROWABLE = "recipe.epochs"  # a finished run, or every member of one, may be asked for more
+_MACHINE = ("device", "threads", "versions")
 
 
 def describe_run(
@@ -103,8 +104,24 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
         refuse_other_config(folder, old["config"], manifest["config"])
         refuse_other_data(folder, old["data"], manifest["data"])
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
+        manifest |= _machines(old, manifest)
     folder.write_manifest(manifest)
     return manifest
+
+
+def _machines(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """On what a run is worked on now, and `earlier` if that was something else.
+
+    Where it is finished, and no more is asked for, it stays with what it was worked on.
+    """
+    before, now = ({name: one[name] for name in _MACHINE if name in one} for one in (old, new))
+    earlier = old.get("earlier")
+    earlier = list(earlier) if isinstance(earlier, list) else []
+    if old["status"] == "finished" and old["config"] == new["config"]:
+        now = before
+    elif before != now:
+        earlier.append(before)
+    return now | ({"earlier": earlier} if earlier else {})
 
 
 def refuse_foreign_files(folder: RunFolder) -> None:
