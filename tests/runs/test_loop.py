@@ -231,6 +231,16 @@ def test_damaged_measures_are_told_by_their_file(tmp_path):
     assert fit(learner_of("ensemble"), Plan(3), folder=folder) == whole[len(rows) :]
 
 
+def test_measures_that_a_copy_lacks_are_told(tmp_path):
+    """A folder that is copied while it is worked on may have a later state than measures."""
+    folder = RunFolder.create(tmp_path)
+    fit(learner_of("ensemble"), Plan(4), folder=folder)
+    folder.write_rows([row for row in folder.rows() if row["step"] not in (16, 24)])
+    with pytest.warns(UserWarning, match=r"lacks measures .* of step 16, 24; it goes on without"):
+        found = fit(learner_of("ensemble"), Plan(5), folder=folder)
+    assert {row["step"] for row in found} == {8, 32, 40}
+
+
 def test_a_run_off_the_main_thread_needs_no_signals():
     found = []
     thread = threading.Thread(target=lambda: found.append(fit(learner_of("alone"), Plan(1))))

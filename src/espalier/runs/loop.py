@@ -10,6 +10,7 @@ import json
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -71,6 +72,7 @@ def fit(
     _mend(learner, folder, rows, kept)
     total = plan.epochs * learner.steps_per_epoch
     ends = {epoch * learner.steps_per_epoch for epoch in range(1, plan.epochs + 1)}
+    _warn_of_gaps(folder, rows, {stop for stop in kept | ends if 0 < stop <= learner.step})
     pace = _Pace(learner, plan, total=total, progress=progress, folder=folder)
     with interruptible() as interrupted:
         if learner.step == 0 and 0 in kept and folder is not None:
@@ -125,6 +127,21 @@ def _resume(learner: Learner, folder: RunFolder | None) -> list[Row]:
             )
         folder.write_rows([row for row in rows if row["step"] <= reached], table)  # type: ignore[operator]
     return folder.rows()
+
+
+def _warn_of_gaps(folder: RunFolder | None, rows: list[Row], stops: set[int]) -> None:
+    """Warn if some measures before the point to resume from are gone; where all are, it was meant.
+
+    So it is where a folder was copied while it was worked on: its state is later than its rows.
+    """
+    missing = sorted(stops - {int(row["step"]) for row in rows})
+    if folder is not None and rows and missing:
+        shown = ", ".join(f"{step:,}" for step in missing[:4]) + ", ..." * (len(missing) > 4)
+        warnings.warn(
+            f"{folder.path} lacks measures that were taken before its {RESUME}: of step {shown}; "
+            f"it goes on without them; where it is a copy, copy the whole folder anew",
+            stacklevel=3,
+        )
 
 
 def _refuse_other_state(
