@@ -81,8 +81,9 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     try:
         with suppress(OSError):  # on a full disk the lock holds all the same, unsigned
             os.ftruncate(handle, 0)
-            os.write(handle, signed := json.dumps(_oneself()).encode())
-            _held[file.parent] = signed
+            signed = json.dumps(_oneself()).encode()
+            if os.write(handle, signed) == len(signed):
+                _held[file.parent] = signed
         remove_leftovers(file.parent)
         yield
     finally:
