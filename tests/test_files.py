@@ -10,7 +10,14 @@ import pytest
 from safetensors.numpy import save_file
 
 from espalier.errors import EspalierError, FileError
-from espalier.files import atomic_path, onto_disk, remove_leftovers, write_frame, write_text
+from espalier.files import (
+    atomic_path,
+    check_plain,
+    onto_disk,
+    remove_leftovers,
+    write_frame,
+    write_text,
+)
 from small_disk import small_disk
 
 FRAME = pd.DataFrame({"name": ["a", "b"], "count": [1, 2], "share": [0.5, 0.25]})
@@ -150,6 +157,32 @@ def test_a_name_that_is_too_long_is_refused(tmp_path):
 def test_a_folder_that_cannot_be_written_is_refused(folder):
     with pytest.raises(FileError, match=rf"cannot write {folder}/note: .*choose"):
         write_text(f"{folder}/note", "text")
+
+
+def test_what_may_never_end_or_never_begin_is_no_file(tmp_path):
+    from espalier.commands.learnability import _lines
+    from espalier.data import read_conllu, stretches, text_corpus
+    from espalier.data.scan import read_examples
+    from espalier.training import read_toml
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for read in (
+        check_plain,
+        read_toml,
+        text_corpus,
+        read_examples,
+        _lines,
+        lambda file: next(read_conllu(file)),
+        lambda file: stretches([file], pairs=9),
+        lambda file: stretches([file], format="text", pairs=9),
+    ):
+        with pytest.raises(FileError, match=r"pipe is a pipe, not a file; save what comes from it"):
+            read(pipe)
+        with pytest.raises(FileError, match=r"/dev/zero is a device, not a file"):
+            read(Path("/dev/zero"))
+    for place in (tmp_path, pipe.with_name("absent")):
+        check_plain(place)
 
 
 def test_what_a_killed_process_left_half_written_is_removed_and_nothing_else(tmp_path, monkeypatch):

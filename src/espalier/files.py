@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -113,6 +114,24 @@ def check_readable(path: str | os.PathLike[str]) -> None:
             pass
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}") from error
+
+
+def check_plain(path: str | os.PathLike[str]) -> None:
+    """Refuse a device, a pipe or a socket: reading it may never end, or never begin.
+
+    >>> check_plain(os.devnull)
+    Traceback (most recent call last):
+    espalier.errors.FileError: /dev/null is a device, not a file; ...
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # whoever opens it says why it cannot be read
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        kind = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+        raise FileError(
+            f"{path} is a {kind}, not a file; save what comes from it as a file, and name that"
+        )
 
 
 def remove_leftovers(folder: str | os.PathLike[str]) -> None:

@@ -91,6 +91,12 @@ def test_what_does_not_matter(change, tmp_path):
     assert list(treebank(tmp_path / "f.conllu")) == parse(GOOD)
 
 
+def test_a_line_without_end_is_refused_before_it_is_taken_apart():
+    for old, new in (("PRON", "X" * 70_000), ("Mood=Ind", "|".join(["a=b"] * 20_000))):
+        with pytest.raises(DataError, match=r"line [37]: \d+,\d+ characters; .* at most 65,536"):
+            parse(GOOD.replace(old, new))
+
+
 def test_lines_are_those_of_the_file():
     with pytest.raises(DataError, match="line 17: words 1 and 4 are both roots"):
         parse(GOOD + "\n" + GOOD.replace("4\tnsubj", "0\tnsubj"))

@@ -63,6 +63,12 @@ def test_duplicate_cells_are_refused_by_name(tmp_path):
         read_sweep(file)
 
 
+def test_a_grid_that_memory_cannot_hold_is_refused_before_a_cell_is_made():
+    names = ("seed", "length", "tokens", "rules", "copies")
+    with pytest.raises(ConfigError, match=r"10,000,000,000 cells; .*vary fewer settings \(corpus"):
+        make_cells("scaffold", {}, {f"corpus.{name}": [0] * 100 for name in names})
+
+
 def test_names_of_cells_stay_in_the_folder_of_the_sweep():
     grid = {"data": ["../../a/b.txt", "/c.txt"], "seed": [0]}
     assert [cell.name for cell in make_cells("text", {}, grid)] == [
@@ -82,6 +88,10 @@ def test_names_of_cells_stay_in_the_folder_of_the_sweep():
         ("out = ''", "out is ''; give"),
         ("kind = ['scaffold']", "kind is"),
         ("grid = 4", "grid is 4; a table"),
+        (f"grid.{'a.' * 3_000}b = [1]", r"a\.a\.\.\.\. is nested deeper than any setting"),
+        (f"[grid]\ncorpus.seed = [{'1, ' * 100_001}]", "the grid has 100,001 cells; at most"),
+        ("workers = " + "9" * 5_000, "is not TOML: Exceeds the limit"),
+        ("#" * (1 << 20) + "\n", "has more than 1,048,576 bytes"),
     ],
 )
 def test_a_sweep_that_is_no_table_of_settings_is_refused(tmp_path, text, says):

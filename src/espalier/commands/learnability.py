@@ -21,6 +21,7 @@ from espalier.commands.output import (
 )
 from espalier.commands.show import console, show_pairs
 from espalier.errors import DataError, FileError
+from espalier.files import check_plain
 from espalier.targets import load_target, tokens_read
 
 if TYPE_CHECKING:
@@ -207,6 +208,7 @@ def _is_set(training: TrainingSet, name: str) -> bool:
 
 
 def _lines(file: Path) -> list[str]:
+    check_plain(file)
     if not file.is_file():
         raise FileError(f"there is no file {file}")
     try:

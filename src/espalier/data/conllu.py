@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from espalier.data.sources import find
 from espalier.data.treebank import ROOT, TAGS, Parsed, Treebank, load_treebank
 from espalier.errors import DataError, FileError, nearest
-from espalier.files import as_path
+from espalier.files import as_path, check_plain
 
-COLUMNS = 10
+COLUMNS, LONGEST = 10, 1 << 16  # of a line; and its characters
 BANKS = ("ud-english-ewt",)  # known by name
 FEATURES = re.compile(r"_|[^=|]+=[^=|]+(\|[^=|]+=[^=|]+)*")
 ENHANCED = re.compile(r"_|[\d.]+:[^|]+(\|[\d.]+:[^|]+)*")
@@ -59,6 +59,7 @@ def treebank(
 def read_conllu(path: str | os.PathLike[str]) -> Iterator[Parsed]:
     """The sentences of one file, checked as they are read."""
     file = Path(path)
+    check_plain(file)
     try:
         with file.open(encoding="utf-8-sig") as lines:  # some editors write a mark at the start
             yield from parse_conllu(lines, str(file))
@@ -72,7 +73,7 @@ def read_conllu(path: str | os.PathLike[str]) -> Iterator[Parsed]:
             f"the treebank {file} cannot be read: {error.strerror}; name a CoNLL-U file"
         ) from error
     except UnicodeDecodeError as error:
-        line = _undecodable(file.read_bytes())
+        line = _undecodable(file)
         raise FileError(f"{file}, line {line}: not UTF-8 text; save the file as UTF-8") from error
 
 
@@ -103,8 +104,13 @@ def _names(line: str) -> bool:
 
 
 def _token(line: str, number: int, origin: str) -> _Line:
-    columns = line.rstrip("\r\n").split("\t")
     where = f"{origin}, line {number}"
+    if len(line) > LONGEST:
+        raise DataError(
+            f"{where}: {len(line):,} characters; a token's line has at most {LONGEST:,}: is it "
+            f"CoNLL-U?"
+        )
+    columns = line.rstrip("\r\n").split("\t")
     if len(columns) != COLUMNS:
         raise DataError(
             f"{where}: {len(columns)} columns, where CoNLL-U has {COLUMNS}, separated by tabs"
@@ -208,13 +214,14 @@ def _numbers(name: str, sign: str) -> tuple[int, int]:
     return low, high
 
 
-def _undecodable(content: bytes) -> int:
+def _undecodable(file: Path) -> int:
     """The number of the first line that is not UTF-8."""
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        try:
-            line.decode()
-        except UnicodeDecodeError:
-            return number
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
     return 1
 
 

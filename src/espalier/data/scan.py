@@ -18,6 +18,7 @@ from typing import Literal, get_args
 
 from espalier.data import sources
 from espalier.errors import DataError, FileError, nearest
+from espalier.files import check_plain
 from espalier.results import Described
 
 Split = Literal["all", "length", "mcd1", "mcd2", "mcd3", "grammar"]
@@ -86,6 +87,7 @@ def scan_split(name: str = "all", *, data: str | os.PathLike[str] | None = None)
 def read_examples(file: Path) -> tuple[Example, ...]:
     """The examples of a file with a line `IN: jump twice OUT: I_JUMP I_JUMP` for each."""
     examples = []
+    check_plain(file)
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

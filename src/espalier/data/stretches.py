@@ -19,6 +19,7 @@ import numpy as np
 from espalier.data.conllu import conllu_files, parse_conllu
 from espalier.data.treebank import ROOT, Parsed, Treebank
 from espalier.errors import DataError, FileError
+from espalier.files import check_plain
 
 Format = Literal["conllu", "text"]
 LONGEST = 2_000  # words of a line of text: its pairs are held together
@@ -108,6 +109,7 @@ def _cut(
     file: Path, format: Format, see: Callable[[bytes], None], most: int
 ) -> Iterator[tuple[Stretch, tuple[int, int, int]]]:
     """Stretches of one file, each with its sentences, words and pairs."""
+    check_plain(file)
     try:
         with file.open("rb") as opened:
             lines = _Lines(opened, str(file), see=see)

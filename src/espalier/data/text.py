@@ -19,7 +19,7 @@ from jaxtyping import Int
 
 from espalier.data.sources import find
 from espalier.errors import DataError, FileError, check_kind
-from espalier.files import as_path
+from espalier.files import as_path, check_plain
 from espalier.results import Described
 
 Array = np.ndarray
@@ -100,6 +100,7 @@ def _parts(place: Path) -> dict[str, list[str]]:
     """The lines of each part."""
     if place.is_dir():
         return {part: _lines(_part_file(place, part)) for part in ("train", "valid", "test")}
+    check_plain(place)
     if not place.is_file():
         raise FileError(
             f"there is no text at {place}; give a file, a directory with train, valid and test "

@@ -9,13 +9,15 @@ import typing
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields, is_dataclass, replace
-from pathlib import Path
+from functools import cache
 from typing import Any, TypeVar
 
 from espalier.errors import ConfigError, FileError, is_number, nearest
+from espalier.files import as_path, check_plain
 from espalier.training.configs import STOP_MEASURES
 
 C = TypeVar("C")
+LONGEST, DEEPEST = 1 << 20, 20  # bytes of a config, and tables in tables of it
 # Settings that older manifests lack, with the value that holds there: runs keep their names.
 ADDED = (
     ("layout", "apart"),
@@ -42,19 +44,24 @@ def as_settings(config: Any) -> dict[str, Any]:
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The tables of a TOML file.
 
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp(), "run.toml")
+    >>> file = getfixture("tmp_path") / "run.toml"
     >>> _ = file.write_text("[recipe]\\nepochs = 3")
     >>> read_toml(file)
     {'recipe': {'epochs': 3}}
     """
-    file = Path(path)
+    file = as_path(path)
+    check_plain(file)
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        if file.stat().st_size <= LONGEST:
+            return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise FileError(f"there is no config to read at {file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of too many digits
         raise ConfigError(f"{file} is not TOML: {error}") from error
+    raise ConfigError(
+        f"{file} has more than {LONGEST:,} bytes; a config is a few tables of settings: is it "
+        f"another file?"
+    )
 
 
 def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -63,6 +70,8 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     >>> flatten({"recipe": {"epochs": 3}, "keep": "log"})
     {'recipe.epochs': 3, 'keep': 'log'}
     """
+    if prefix.count(".") > DEEPEST:
+        raise ConfigError(f"{prefix[:60]}... is nested deeper than any setting; leave it out")
     flat: dict[str, Any] = {}
     for name, value in table.items():
         if isinstance(value, Mapping):
@@ -120,7 +129,7 @@ def parse_words(words: typing.Iterable[str]) -> dict[str, Any]:
 
 def _parsed(text: str) -> Any:
     """What a word stands for, where it is one value of TOML; else the word."""
-    with suppress(tomllib.TOMLDecodeError, RecursionError):
+    with suppress(ValueError, RecursionError):
         read = tomllib.loads(f"value = {text}")
         if list(read) == ["value"]:
             return read["value"]
@@ -129,7 +138,7 @@ def _parsed(text: str) -> Any:
 
 def _override(config: Any, settings: Mapping[str, Any], *, prefix: str) -> Any:
     changes = {}
-    types_ = typing.get_type_hints(type(config))
+    types_ = _hints(type(config))  # type: ignore[arg-type]
     for one in fields(config):
         name, value = prefix + one.name, getattr(config, one.name)
         if is_dataclass(value):
@@ -137,6 +146,11 @@ def _override(config: Any, settings: Mapping[str, Any], *, prefix: str) -> Any:
         elif name in settings:
             changes[one.name] = _checked(types_[one.name], settings[name], name)
     return replace(config, **changes)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
 def _checked(expected: Any, value: Any, name: str) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from espalier.errors import ConfigError, nearest
+from espalier.errors import ConfigError, listed, nearest
 from espalier.training.parity import ParityRun
 from espalier.training.scaffold import ScaffoldRun
 from espalier.training.scan import ScanRun
@@ -20,6 +21,7 @@ from espalier.training.train import Trainable
 KINDS: dict[str, type[Trainable]] = {
     one.kind: one for one in (ScaffoldRun, TextRun, ParityRun, ScanRun)
 }
+MOST = 100_000  # cells of a grid: each is checked, and named, before any is trained
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,12 @@ def make_cells(
     for name, values in grid.items():
         if not isinstance(values, list | tuple) or not values:
             raise ConfigError(f"grid.{name} is {values!r}; a list of values is expected")
+    count = math.prod(map(len, grid.values()))
+    if count > MOST:
+        raise ConfigError(
+            f"the grid has {count:,} cells; at most {MOST:,} are made: leave out values, or vary "
+            f"fewer settings ({listed(grid, most=8)})"
+        )
     cells = []
     for values in itertools.product(*grid.values()):
         chosen = dict(zip(grid, values, strict=True))
