@@ -13,6 +13,7 @@ from espalier.errors import EspalierError, FileError
 from espalier.files import (
     atomic_path,
     check_plain,
+    check_readable,
     onto_disk,
     remove_leftovers,
     write_frame,
@@ -163,12 +164,15 @@ def test_what_may_never_end_or_never_begin_is_no_file(tmp_path):
     from espalier.commands.learnability import _lines
     from espalier.data import read_conllu, stretches, text_corpus
     from espalier.data.scan import read_examples
+    from espalier.data.treebank import load_treebank
     from espalier.training import read_toml
 
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for read in (
         check_plain,
+        check_readable,
+        load_treebank,
         read_toml,
         text_corpus,
         read_examples,

@@ -109,6 +109,7 @@ def check_readable(path: str | os.PathLike[str]) -> None:
     Traceback (most recent call last):
     espalier.errors.FileError: cannot read .: Is a directory
     """
+    check_plain(path)
     try:
         with Path(path).open("rb"):
             pass

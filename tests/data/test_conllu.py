@@ -1,6 +1,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,6 +134,35 @@ def test_files_folders_and_prepared_ones(tmp_path):
     assert len(treebank([tmp_path / "a.conllu", tmp_path / "a.conllu"])) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "finding"),
+    [
+        ("heads", lambda held: held + 9, "its heads are not all from -1 to 7"),
+        ("heads", lambda held: held - held - 1, "its heads are not trees"),
+        ("heads", lambda held: [*held[:-1], 7], "its heads are not trees"),
+        ("heads", lambda held: [1, 0, 3, -1, *held[4:]], "its heads are not trees"),
+        ("heads", lambda held: held[:-1], "it has 7 heads and 8 tags"),
+        ("tags", lambda held: held + 60, "its tags are not all from 0 to 16"),
+        ("tags", lambda held: held[:-1], "it has 8 heads and 7 tags"),
+        ("tags", lambda held: held / 2, "its tags are of type float64"),
+        ("word_ids", lambda held: held[:, None], "its word_ids are of type int32 and shape"),
+        ("relation_ids", lambda held: held - 1, "its relation_ids are not all from 0"),
+        ("starts", lambda held: held[:-1], "its starts are not those of its sentences"),
+        ("starts", lambda held: [0, 0, *held[1:]], "its starts are not those of its sentences"),
+        ("ids", lambda held: held[:3], "2 sentences and 1 names"),
+    ],
+)
+def test_a_prepared_treebank_that_is_none_is_refused(tmp_path, name, change, finding):
+    file = tmp_path / "bank.npz"
+    Treebank.of([*parse(GOOD), *parse(GOOD)], "both").save(file)
+    with np.load(file) as held:
+        arrays = dict(held)
+    arrays[name] = np.asarray(change(arrays[name]))
+    np.savez(file, **arrays)
+    with pytest.raises(FileError, match=finding):
+        load_treebank(file)
+
+
 def test_files_that_are_not_there_or_not_treebanks(tmp_path):
     with pytest.raises(FileError, match="there is no treebank"):
         treebank(tmp_path / "none.conllu")
@@ -143,9 +173,11 @@ def test_files_that_are_not_there_or_not_treebanks(tmp_path):
     (tmp_path / "x.conllu").write_bytes(b"# fine\n# not \xff fine\n")
     with pytest.raises(FileError, match="line 2: not UTF-8"):
         treebank(tmp_path / "x.conllu")
-    (tmp_path / "x.npz").write_bytes(b"nothing")
-    with pytest.raises(FileError, match="not a prepared treebank"):
-        load_treebank(tmp_path / "x.npz")
+    np.save(tmp_path / "x.npy", np.arange(3))
+    for content in (b"nothing", (tmp_path / "x.npy").read_bytes()):
+        (tmp_path / "x.npz").write_bytes(content)
+        with pytest.raises(FileError, match="not a prepared treebank"):
+            load_treebank(tmp_path / "x.npz")
     (tmp_path / "empty.conllu").write_text("# nothing\n\n")
     with pytest.raises(DataError, match=r"empty\.conllu holds no sentence"):
         treebank(tmp_path / "empty.conllu")

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Int
 
 from espalier.errors import DataError, FileError
-from espalier.files import atomic_path
+from espalier.files import atomic_path, check_readable
 from espalier.results import Described, Result
 
 if TYPE_CHECKING:
@@ -214,23 +214,60 @@ class Treebank(Result):
 
 
 def load_treebank(path: str | os.PathLike[str]) -> Treebank:
-    """What `Treebank.save` wrote."""
+    """What `Treebank.save` wrote, if it still is a treebank."""
+    check_readable(path)
     try:
         with np.load(Path(path), allow_pickle=False) as held:
             names = {
                 part: tuple(held[part].tobytes().decode().split("\n"))
                 for part in ("name", "words", "relations", "ids")
             }
-            return Treebank(
-                names["name"][0],
-                Coded(names["words"], held["word_ids"]),
-                held["tags"],
-                held["heads"],
-                Coded(names["relations"], held["relation_ids"]),
-                held["starts"],
-                names["ids"],
-            )
-    except FileNotFoundError as error:
-        raise FileError(f"there is no treebank at {path}") from error
-    except (KeyError, ValueError, OSError) as error:
+            columns = {part: held[part] for part in (*_COLUMNS, "starts")}
+    except Exception as error:  # of numpy, of the archive, of its compression
         raise FileError(f"{path} is not a prepared treebank (.npz): {error}") from error
+    if found := _fault(columns, names):
+        raise FileError(f"{path} is damaged ({found}); save the treebank there again")
+    return Treebank(
+        names["name"][0],
+        Coded(names["words"], columns["word_ids"]),
+        columns["tags"],
+        columns["heads"],
+        Coded(names["relations"], columns["relation_ids"]),
+        columns["starts"],
+        names["ids"],
+    )
+
+
+_COLUMNS = ("heads", "tags", "word_ids", "relation_ids")  # a number for each word
+
+
+def _fault(columns: dict[str, Array], names: dict[str, tuple[str, ...]]) -> str | None:
+    """What in the arrays is not a treebank's, if anything is."""
+    for name, array in columns.items():
+        if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
+            return f"its {name} are of type {array.dtype} and shape {array.shape}"
+    words, starts = len(columns["heads"]), columns["starts"]
+    known = (words, len(TAGS), len(names["words"]), len(names["relations"]))
+    for name, most in zip(_COLUMNS, known, strict=True):
+        array, least = columns[name], ROOT if name == "heads" else 0
+        if len(array) != words:
+            return f"it has {words} heads and {len(array)} {name}"
+        if array.min() < least or array.max() >= most:
+            return f"its {name} are not all from {least} to {most - 1}"
+    if starts[0] != 0 or starts[-1] != words or (starts[1:] <= starts[:-1]).any():
+        return "its starts are not those of its sentences"
+    if len(names["ids"]) != len(starts) - 1:
+        return f"it has {len(starts) - 1} sentences and {len(names['ids'])} names of them"
+    return None if _are_trees(columns["heads"], starts) else "its heads are not trees"
+
+
+def _are_trees(heads: Array, starts: Array) -> bool:
+    """Whether each sentence has one root, which all its words lead up to."""
+    first, lengths = starts[:-1], np.diff(starts)
+    is_root = heads == ROOT
+    if (np.add.reduceat(is_root, first) != 1).any() or (heads >= lengths.repeat(lengths)).any():
+        return False
+    above = np.where(is_root, np.arange(len(heads)), heads + first.repeat(lengths))
+    for _ in range(int(lengths.max()).bit_length()):  # each time twice as far up
+        above = above[above]
+    return bool(is_root[above].all())
