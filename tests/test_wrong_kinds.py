@@ -1,13 +1,22 @@
 """Public functions that are given something of another kind say so, by name."""
 
+import numpy as np
 import pytest
 
 import espalier as es
 from espalier.programs import Case
+from espalier.runs import Workers
 
 HISTOGRAM = es.zoo.load("histogram")
 WORDS = ["the", "cat"]
 LONG = "x" * 5_000
+BANK = "none.conllu"
+CASES = [Case("ab", "1 1", 2)]
+COMPILED = es.compile_program(HISTOGRAM.program)
+
+
+def model(**more):
+    return es.language_model(vocabulary_size=2, hidden=4, **more)
 
 
 @pytest.mark.parametrize("call", [es.load, es.list_runs, es.text_corpus, es.treebank])
@@ -42,6 +51,25 @@ def test_what_is_no_folder_for_a_run_is_refused(out):
             lambda: es.decompose(es.english_model(), WORDS, focus=[0], layer=None),
             "layer is None, of type NoneType; int is expected",
         ),
+        (lambda: es.english_model([]), r"the package brings no '\[\]' of English; known: 'lstm'"),
+        (lambda: model(architecture={}), r"architecture is '\{\}'; known: 'gru', 'lstm'"),
+        (lambda: model(words=3), "words is 3; give a list of words"),
+        (lambda: model(words=[1, 2]), "one of the words is 1, of type int; str is expected"),
+        (lambda: es.network(es.english_model(), device=[]), r"'\[\]' is not a device; use 'cpu'"),
+        (lambda: es.treebank(BANK, name=np.arange(3)), r"name is \[0 1 2\], of type ndarray"),
+        (lambda: es.margins(HISTOGRAM.program, [[1]], realism=3), "realism is 3, of type int"),
+        (lambda: es.minimal(HISTOGRAM.program, [[1]], workers=2), "workers is 2, of type int; W"),
+        (lambda: Workers("2"), "at least one worker is needed; found workers = 2"),
+        (lambda: es.evaluate(HISTOGRAM, CASES, engine="compiled"), r"give Interpreter\(\) or Comp"),
+        (lambda: es.evaluate(HISTOGRAM, CASES, progress=True), "progress is True, which is no fun"),
+        (lambda: es.train(es.ParityRun(), progress=True), "progress is True, which is no function"),
+        (lambda: es.reproduce("alta-table-2", only=None), "only is None; give a list of words"),
+        (lambda: es.reproduce("alta-table-2", workers=2), "workers is 2, of type int; Workers is"),
+        (lambda: es.to_onnx(COMPILED, None, layers=2), "None is no path"),
+        *[
+            (lambda name=name: es.train(es.ParityRun(), device=name), f"on device '{name}'; use")
+            for name in ("meta", "mps", "vulkan")
+        ],
         (
             lambda: es.language_model(vocabulary_size=9, hidden=4, dropout=None),
             "dropout is None; it must be at least 0",

@@ -22,7 +22,7 @@ from espalier.compiler.batches import pad
 from espalier.compiler.compile import compile_program
 from espalier.compiler.decoding import decode
 from espalier.compiler.model import CompiledModel
-from espalier.errors import CompileError, EspalierError
+from espalier.errors import CompileError, EspalierError, check_kind
 from espalier.language import Program, Run, check_batch, check_layers
 from espalier.nets.compiled import MLP, hold
 from espalier.results import Result
@@ -94,7 +94,9 @@ def margins(
     if isinstance(program, CompiledModel):
         realism, dtype = realism or program.realism, program.dtype
         program = program.program
-    start = replace(realism or Realism(), proven=False)
+    realism = Realism() if realism is None else realism
+    check_kind("realism", realism, Realism, error=CompileError)
+    start = replace(realism, proven=False)
     layers, batch = check_layers(program, max_layers), check_batch(program, inputs)
     trial = _Trial(program, batch, start, layers, dtype)
     return Margins(start, len(batch), tuple(trial.dials()))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from espalier.data.sources import find
 from espalier.data.treebank import ROOT, TAGS, Parsed, Treebank, load_treebank
-from espalier.errors import DataError, FileError, nearest
+from espalier.errors import DataError, FileError, check_kind, nearest
 from espalier.files import as_path, check_plain
 
 COLUMNS, LONGEST = 10, 1 << 16  # of a line; and its characters
@@ -45,6 +45,8 @@ def treebank(
     >>> treebank(file)[0].words
     ('Go',)
     """
+    if name is not None:
+        check_kind("name", name, str, error=DataError)
     several = isinstance(source, Iterable) and not isinstance(source, str | bytes | os.PathLike)
     given: list[Any] = list(source) if several else [source]  # type: ignore[arg-type]
     files = [file for one in given for file in conllu_files(as_path(one))]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from espalier.errors import ConfigError, FileError, is_number
+from espalier.errors import ConfigError, FileError, check_kind, is_number
 from espalier.experiments.cache import RunCache
 from espalier.experiments.deadline import deadline
 from espalier.experiments.experiment import Experiment, Scale, check_scale, parts_of
@@ -45,6 +45,7 @@ from espalier.runs import (
     Progress,
     RunFolder,
     Workers,
+    check_progress,
     describe_run,
     locked,
     recorded,
@@ -131,6 +132,8 @@ def reproduce(
     ['figure.png', 'figure.svg', 'manifest.json', 'rows.parquet']
     """
     _refuse_limits(only, seconds)
+    check_kind("workers", workers, Workers, error=ConfigError)
+    check_progress(progress)
     experiment = find(name)
     chosen = experiment.config(check_scale(scale)) if config is None else config
     chosen = _narrowed(chosen, only)
@@ -182,7 +185,8 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
 
 def _refuse_limits(only: Sequence[str], seconds: float | None) -> None:
     """Raise at words that say nothing, and at seconds in which nothing can be done."""
-    if isinstance(only, str) or not all(isinstance(word, str) and word.strip() for word in only):
+    listed = isinstance(only, Sequence) and not isinstance(only, str | bytes)
+    if not listed or not all(isinstance(word, str) and word.strip() for word in only):
         raise ConfigError(f"only is {only!r}; give a list of words that models' names have")
     if seconds is not None and (not is_number(seconds) or not 0 < seconds <= MOST_SECONDS):
         raise ConfigError(

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from espalier.compiler import CompiledModel
 from espalier.errors import CompileError, FileError
 from espalier.exports.source import Model, absent, plain_of
-from espalier.files import suggest_name
+from espalier.files import as_path, suggest_name
 from espalier.nets import PlainTransformer
 
 # The operators' versions, old enough for most runtimes.
@@ -46,7 +46,7 @@ def to_onnx(
     >>> to_onnx(model, getfixture("tmp_path") / "parity.onnx", layers=4).name  # doctest: +SKIP
     'parity.onnx'
     """
-    place, halt = Path(path), None
+    place, halt = as_path(path), None
     if place.suffix != ".onnx":
         raise FileError(f"cannot write {place}: call it {suggest_name(place, '.onnx')}")
     try:

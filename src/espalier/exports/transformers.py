@@ -11,6 +11,7 @@ import torch
 from espalier.compiler import CompiledModel
 from espalier.errors import CompileError, ModelError
 from espalier.exports.source import absent
+from espalier.files import as_path
 from espalier.nets import PlainTransformer
 from espalier.version import __version__
 
@@ -42,7 +43,7 @@ def to_transformers(
         from espalier.exports.pretrained import EspalierTokenizer, pretrained
     except ImportError as error:
         raise absent(error, "transformers", "transformers") from error
-    plain, place = model.unroll(layers, positions).cpu(), Path(folder)
+    plain, place = model.unroll(layers, positions).cpu(), as_path(folder)
     _check(model, plain, layers)
     names = dict(enumerate(plain.config.output_labels))
     marks = {"pad_token_id": plain.config.pad_id, "bos_token_id": plain.config.bos_id}

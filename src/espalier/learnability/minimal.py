@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from espalier.errors import ConfigError, check_kind
 from espalier.interpreter import Mask
 from espalier.language import (
     ByInput,
@@ -112,6 +113,7 @@ def minimal(
     >>> len(es.minimal(entry.program, [entry.encode("0")]).rules), len(entry.program.rules)
     (3, 7)
     """
+    check_kind("workers", workers, Workers, error=ConfigError)
     sequences, max_layers = training_set(program, inputs, max_layers)
     jobs = [
         Job(f"{first:09d}", (program, sequences[first : first + CHUNK], max_layers, constraints))

@@ -111,7 +111,7 @@ class Network(Described):
 
     def to(self, device: torch.device | str) -> Network:
         """The same on another device; vectors of tokens are still made where the module is."""
-        home, there, embed = self.device, torch.device(device), self.embed
+        home, there, embed = self.device, _device(device), self.embed
 
         def moved(tokens: Int[Tensor, "B N"]) -> Float[Tensor, "B N D"]:
             return embed(tokens.to(home)).to(there)
@@ -119,3 +119,10 @@ class Network(Described):
         lstm = None if self.lstm is None else deepcopy(self.lstm).to(there)
         body, head = cast(self.body, there), cast(self.head, there)
         return replace(self, embed=moved, body=body, head=head, lstm=lstm)
+
+
+def _device(name: torch.device | str) -> torch.device:
+    try:
+        return torch.device(name)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise ModelError(f"{str(name)[:60]!r} is not a device; use 'cpu' or 'cuda'") from error

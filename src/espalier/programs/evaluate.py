@@ -18,6 +18,7 @@ from espalier.runs import (
     Interrupted,
     Job,
     RunFolder,
+    check_progress,
     choose_device,
     describe_run,
     fill_table,
@@ -62,6 +63,11 @@ def evaluate(
             "use espalier.programs.generation.ask, or espalier verify"
         )
     engine = Interpreter() if engine is None else engine
+    if not isinstance(engine, Interpreter | Compiled):
+        raise ConfigError(
+            f"engine is {str(engine)[:60]!r}; give Interpreter() or Compiled() of espalier.programs"
+        )
+    check_progress(progress)
     if isinstance(engine, Compiled) and engine.on_device and engine.cluster is None:
         choose_device(engine.device)
     asked = _Asked(entry, program or entry.program, cases, engine, progress)

@@ -24,7 +24,16 @@ from espalier.runs.manifest import (
 from espalier.runs.memory import peak_bytes, resident_bytes
 from espalier.runs.parallel import on_device
 from espalier.runs.partitions import Part, fill_table
-from espalier.runs.progress import Lines, Moment, Progress, averages, clock, describe, latest
+from espalier.runs.progress import (
+    Lines,
+    Moment,
+    Progress,
+    averages,
+    check_progress,
+    clock,
+    describe,
+    latest,
+)
 from espalier.runs.schedule import (
     AtEpochs,
     AtSteps,
@@ -66,6 +75,7 @@ __all__ = [
     "Workers",
     "averages",
     "captured",
+    "check_progress",
     "checkpoint_name",
     "choose_device",
     "clock",

@@ -33,14 +33,27 @@ def choose_device(name: str = "auto", *, elsewhere: bool = False) -> torch.devic
         return torch.device("cuda" if torch.cuda.is_available() and not elsewhere else "cpu")
     try:
         device = torch.device(name)
-    except (RuntimeError, TypeError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise ConfigError(f"{name!r} is not a device; use 'auto', 'cpu' or 'cuda'") from error
+    if device.type not in ("cpu", "cuda") and not elsewhere:
+        _try(device)
     if device.type == "cuda" and not elsewhere and not torch.cuda.is_available():
         raise ConfigError(
             f"device {name!r} was asked for, but torch {torch.__version__} finds no CUDA device; "
             f"use 'auto' or 'cpu'"
         )
     return device
+
+
+def _try(device: torch.device) -> None:
+    """Refuse a device that holds no number, by its nature or because torch was built without it."""
+    import torch
+
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, ImportError) as error:
+        found = f"torch {torch.__version__} computes nothing on device '{device}'"
+        raise ConfigError(f"{found}; use 'auto', 'cpu' or 'cuda'") from error
 
 
 @contextmanager

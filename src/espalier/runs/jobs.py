@@ -56,7 +56,7 @@ class Workers:
     cluster: str | None = None
 
     def __post_init__(self) -> None:
-        if self.count < 0:
+        if type(self.count) is not int or self.count < 0:
             raise ConfigError(f"at least one worker is needed; found workers = {self.count}")
         if self.count and self.cluster is not None:
             raise ConfigError(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from espalier.errors import ConfigError
 from espalier.runs.learner import Row
 
 
@@ -34,6 +35,19 @@ class Moment:
 
 
 Progress = Callable[[Moment], None]
+
+
+def check_progress(progress: object) -> None:
+    """Refuse what cannot be told of progress, before anything is begun.
+
+    >>> check_progress(True)
+    Traceback (most recent call last):
+    espalier.errors.ConfigError: progress is True, which is no function; give one, or leave it out
+    """
+    if progress is not None and not callable(progress):
+        raise ConfigError(
+            f"progress is {progress}, which is no function; give one, or leave it out"
+        )
 
 
 @dataclass

@@ -28,6 +28,7 @@ from espalier.runs import (
     RunFolder,
     Snapshot,
     averages,
+    check_progress,
     choose_device,
     describe_run,
     fit,
@@ -198,6 +199,7 @@ def train(
             raise ConfigError(
                 f"{str(one)[:60]!r} is nothing to train; give a config, such as es.ParityRun()"
             )
+    check_progress(progress)
     if seeds is not None:
         chosen = check_seeds(seeds)
         configs = [one for each in configs for one in each.with_seeds(chosen)]

@@ -51,8 +51,9 @@ def _numbers(shape: LSTMShape) -> int:
 def shape_of(architecture: Architecture, sizes: dict[str, Any]) -> LSTMShape:
     """The shape of an architecture; sizes that it has no use for are refused by name."""
     kinds = {"lstm": LSTMShape, "gru": GRUShape, "transformer": CausalShape}
-    if architecture not in kinds:
-        raise ModelError(f"architecture is {architecture!r}; {nearest(architecture, kinds)}")
+    if not isinstance(architecture, str) or architecture not in kinds:
+        shown = str(architecture)[:60]
+        raise ModelError(f"architecture is {shown!r}; {nearest(shown, kinds)}")
     kind = kinds[architecture]
     unknown = sorted(set(sizes) - set(kind.__dataclass_fields__))
     if unknown:

@@ -77,10 +77,9 @@ def english_model(architecture: str = "lstm") -> AnyModel:
     >>> es.english_model("transformer").shape.layers
     4
     """
-    if architecture not in ENGLISH:
-        raise ModelError(
-            f"the package brings no {architecture!r} of English; {nearest(architecture, ENGLISH)}"
-        )
+    if not isinstance(architecture, str) or architecture not in ENGLISH:
+        shown = str(architecture)[:60]
+        raise ModelError(f"the package brings no {shown!r} of English; {nearest(shown, ENGLISH)}")
     return load_language_model(ENGLISH[architecture])
 
 

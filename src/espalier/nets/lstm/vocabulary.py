@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from espalier.errors import ModelError, nearest
+from espalier.errors import ModelError, check_kind, nearest
 from espalier.results import Described
 
 UNKNOWN = "<unk>"
@@ -71,7 +71,7 @@ class Vocabulary(Described):
         """Words in the order of their numbers, or with them (a dict); a vocabulary as it is."""
         if isinstance(words, Vocabulary):
             return words
-        found = _by_number(words) if isinstance(words, Mapping) else tuple(words)
+        found = _by_number(words) if isinstance(words, Mapping) else _all_text(words)
         pieces = [word for word in found if word.startswith(PIECES) or word.endswith(PIECES[-1])]
         if len(pieces) > len(found) // 100 and any(len(word) > 2 for word in pieces):
             raise ModelError(
@@ -141,6 +141,16 @@ class Vocabulary(Described):
                 f"token {number} is outside the vocabulary: it has 0..{len(self.words) - 1}"
             )
         return number
+
+
+def _all_text(words: object) -> tuple[str, ...]:
+    """The words, which are text."""
+    if not isinstance(words, Iterable):
+        raise ModelError(f"words is {str(words)[:60]}; give a list of words, by their numbers")
+    found = tuple(words)
+    for word in found:
+        check_kind("one of the words", word, str, error=ModelError)
+    return found
 
 
 def _by_number(words: Mapping[str, int]) -> tuple[str, ...]:
