@@ -3,7 +3,7 @@ from cyclopts import App
 
 import espalier as es
 from espalier import zoo
-from espalier.commands import learnability
+from espalier.commands import learnability, progress
 from espalier.learnability import read_traces
 
 
@@ -21,6 +21,12 @@ def test_what_a_training_set_needs(app, tmp_path, capsys) -> None:
     assert "rules 7 of 7" in said
     assert "parity_left = 1 of [parity: 0 -> 1" in said
     assert table.read_text().count("\n") == 2
+
+
+def test_how_far_it_is_is_told_on_stderr(app, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    app("minimal", "parity-sum-modulo", "1", "10")
+    assert capsys.readouterr().err == "2 of 2 inputs\n"
 
 
 def test_inputs_come_from_a_file_or_by_chance(app, tmp_path, capsys) -> None:

@@ -217,7 +217,19 @@ def test_it_is_the_same_by_processes(monkeypatch) -> None:
     inputs = [entry.encode(text) for text in ("0", "11", "101")]
     module = importlib.import_module("espalier.learnability.minimal")
     monkeypatch.setattr(module, "CHUNK", 2)
-    here = es.minimal(entry.program, inputs, constraints=True)
-    there = es.minimal(entry.program, inputs, constraints=True, workers=Workers(2))
+    told: list[tuple[int, int]] = []
+    here = es.minimal(
+        entry.program, inputs, constraints=True, progress=lambda done, of: told.append((done, of))
+    )
+    assert told == [(2, 3), (3, 3)]
+    there = es.minimal(
+        entry.program,
+        inputs,
+        constraints=True,
+        workers=Workers(2),
+        progress=lambda done, of: told.append((done, of)),
+    )
     assert there.dropped == here.dropped
     assert there.rules == here.rules
+    assert len(told) == 4
+    assert told[-1] == (3, 3)

@@ -19,6 +19,7 @@ from espalier.commands.output import (
     refuse_foreign,
     save,
 )
+from espalier.commands.progress import counting
 from espalier.commands.show import console, show_pairs
 from espalier.errors import DataError, FileError
 from espalier.files import check_plain
@@ -79,13 +80,15 @@ def minimal_command(
 
     entry, layers = load_entry(target, max_layers)
     batch = training_tokens(entry, inputs, training, layers)
-    small = minimal(
-        entry.program,
-        batch,
-        constraints=constraints,
-        max_layers=layers,
-        workers=Workers(workers or 0, cluster),
-    )
+    with counting("inputs") as progress:
+        small = minimal(
+            entry.program,
+            batch,
+            constraints=constraints,
+            max_layers=layers,
+            workers=Workers(workers or 0, cluster),
+            progress=progress,
+        )
     lost = small.dropped
     show_pairs(
         {

@@ -87,7 +87,8 @@ def _minimal(entry: Entry, split: ScanSplit, workers: Workers) -> Program:
             "use length, mcd1, mcd2 or mcd3"
         )
     train = [entry.encode(example.command) for example in split.train]
-    return minimal(entry.program, train, workers=workers)
+    with counting("inputs of the training set") as progress:
+        return minimal(entry.program, train, workers=workers, progress=progress)
 
 
 def _show(result: Evaluation, program: Program, folder: Path) -> None:

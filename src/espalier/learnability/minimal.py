@@ -12,7 +12,7 @@ interpreter raises where it happens, and weights would write both values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -101,12 +101,14 @@ def minimal(
     constraints: bool = False,
     max_layers: int | None = None,
     workers: Workers = HERE,
+    progress: Callable[[int, int], None] | None = None,
 ) -> MinimalProgram:
     """`program` without the rules and first values that running it on `inputs` never needs.
 
     With `constraints`, rules lose the conditions that are not needed either (Definition 1). On
     those inputs it does exactly what `program` does. `max_layers` stops a program that does not
-    halt by itself. `workers` run it on some thousand inputs each.
+    halt by itself. `workers` run it on some thousand inputs each; `progress` is told how many of
+    all have been run.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-sequential-relative")
@@ -121,14 +123,12 @@ def minimal(
     ]
     if len(jobs) == 1 and workers.cluster is None:
         workers = HERE  # a process would only begin and end
-    found = dict(sorted((job.name, what) for job, what in run_jobs(_needed, jobs, workers)))
-    held = np.any([mask for mask, _ in found.values()], axis=0)
+    found = _found(jobs, workers, progress)
+    held = np.any([mask for mask, _ in found], axis=0)
     kept = [rule for rule, holds in zip(program.rules, held, strict=True) if holds]
     lost: list[DroppedConstraint] = []
     if constraints:
-        kept, lost = loosen(
-            kept, join_assignments([some for _, some in found.values() if some is not None])
-        )
+        kept, lost = loosen(kept, join_assignments([some for _, some in found if some is not None]))
     seen = {token for sequence in sequences for token in sequence}
     longest = max(map(len, sequences))
     dropped = Dropped(
@@ -144,6 +144,19 @@ def minimal(
     }
     same = {f.name: getattr(program, f.name) for f in fields(Program)}
     return MinimalProgram(**(same | smaller))
+
+
+def _found(
+    jobs: Sequence[Job], workers: Workers, progress: Callable[[int, int], None] | None
+) -> list[tuple[Mask, Assignments | None]]:
+    """What is needed for every job's inputs, in the order of the jobs."""
+    found, done, every = {}, 0, sum(len(job.arguments[1]) for job in jobs)
+    for job, needed in run_jobs(_needed, jobs, workers):
+        found[job.name] = needed
+        done += len(job.arguments[1])
+        if progress is not None:
+            progress(done, every)
+    return [found[job.name] for job in jobs]
 
 
 def _needed(
