@@ -236,6 +236,35 @@ def _who():
     return get_worker().name
 
 
+def test_workers_are_a_number_an_address_or_both_spelt_out(tmp_path):
+    jobs = [Job("a", (7, 2)), Job("b", (9, 4))]
+    assert dict(run_jobs(divmod, jobs, 1)) == dict(run_jobs(divmod, jobs))
+    assert Workers.of("tcp://a:1") == Workers(cluster="tcp://a:1") == Workers.of(0, "tcp://a:1")
+    assert Workers.of(Workers(3)) == Workers(3) == Workers.of(3)
+    with pytest.raises(ConfigError, match=r"workers is 2\.5, of type float; int is expected"):
+        Workers(2.5)
+    with pytest.raises(ConfigError, match="cluster is 8786, of type int; str is expected"):
+        Workers(cluster=8786)
+    with pytest.raises(ConfigError, match="a cluster has workers of its own"):
+        Workers.of(2, "tcp://a:1")
+    with pytest.raises(ConfigError, match="two clusters: tcp://b:1 and tcp://a:1"):
+        Workers.of("tcp://b:1", "tcp://a:1")
+
+
+def test_what_is_there_is_told_before_anybody_is_asked_for_the_rest(tmp_path, monkeypatch):
+    """A scheduler is not needed for a table that is whole; where it is not, what is comes first."""
+    pytest.importorskip("distributed", reason="pip install 'espalier[cluster]'")
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.1)
+    fill(tmp_path, jobs_of([2, 1, 3]))
+    nobody = Workers(cluster="tcp://127.0.0.1:1")
+    assert [part.rows for part in fill(tmp_path, jobs_of([2, 1, 3]), nobody)] == [2, 1, 3]
+    (tmp_path / "rows" / "part-00002.parquet").unlink()
+    parts = fill_table(tmp_path / "rows", killed_once, jobs_of([2, 1, 3]), nobody, columns=COLUMNS)
+    assert [next(parts).rows, next(parts).rows] == [2, 1]
+    with pytest.raises(ConfigError, match="no dask scheduler answers"):
+        next(parts)
+
+
 def test_any_number_of_jobs_is_taken_up_a_few_at_a_time():
     taken, done = 0, 0
 

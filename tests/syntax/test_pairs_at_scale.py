@@ -13,7 +13,14 @@ import espalier as es
 from espalier.data import stretches, treebank
 from espalier.errors import ConfigError, DataError, FileError
 from espalier.nets.lstm import Vocabulary
-from espalier.runs import FolderHeldError, Workers, choose_device
+from espalier.runs import (
+    FolderHeldError,
+    Workers,
+    choose_device,
+    function_files,
+    partitions,
+    run_jobs,
+)
 from espalier.syntax import write_pairs, writing
 from treebanks import WORDS, banks
 
@@ -83,6 +90,17 @@ def text(tmp_path):
     lines = [" ".join(source.choice(WORDS, size=source.integers(1, 9))) for _ in range(60)]
     (tmp_path / "text.txt").write_text("\n".join(lines))
     return tmp_path / "text.txt"
+
+
+def test_a_model_that_is_large_is_sent_once(tmp_path, text, monkeypatch):
+    """Of other architectures than the LSTM, which is read from its own file."""
+    source, other = stretches([text], format="text", pairs=300), model(architecture="gru")
+    write_pairs(other, source, tmp_path / "here")
+    monkeypatch.setattr(function_files, "LARGE", 0)
+    monkeypatch.setattr(partitions, "run_jobs", lambda function, jobs, _: run_jobs(function, jobs))
+    write_pairs(other, source, tmp_path / "there", workers=1)
+    assert len(function_files._read) == 1
+    assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
 
 
 @pytest.mark.filterwarnings("ignore")

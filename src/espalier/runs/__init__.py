@@ -7,7 +7,7 @@ trained: the loop asks a `Learner`. torch is imported when it is needed.
 
 from espalier.runs.devices import Precision, Step, captured, choose_device, matmul_precision
 from espalier.runs.folder import MANIFEST, RESUME, RunFolder
-from espalier.runs.jobs import HERE, Job, LostWorkersError, Workers, run_jobs
+from espalier.runs.jobs import HERE, AnyWorkers, Job, LostWorkersError, Workers, run_jobs
 from espalier.runs.learner import Learner, Row, Snapshot
 from espalier.runs.listing import RunSummary, list_runs
 from espalier.runs.lock import LOCK, FolderHeldError, FolderLostError, locked
@@ -50,6 +50,7 @@ __all__ = [
     "LOCK",
     "MANIFEST",
     "RESUME",
+    "AnyWorkers",
     "AtEpochs",
     "AtSteps",
     "EveryEpoch",

@@ -19,7 +19,7 @@ from multiprocessing import resource_tracker
 from queue import SimpleQueue
 from typing import Any
 
-from espalier.errors import ConfigError, EspalierError
+from espalier.errors import ConfigError, EspalierError, check_kind
 from espalier.runs.cluster import connected
 from espalier.runs.remote import Caller, as_told, do_there
 
@@ -56,14 +56,40 @@ class Workers:
     cluster: str | None = None
 
     def __post_init__(self) -> None:
-        if type(self.count) is not int or self.count < 0:
+        check_kind("workers", self.count, int, error=ConfigError)
+        if self.cluster is not None:
+            check_kind("cluster", self.cluster, str, error=ConfigError)
+        if self.count < 0:
             raise ConfigError(f"at least one worker is needed; found workers = {self.count}")
         if self.count and self.cluster is not None:
             raise ConfigError(
                 f"workers are {self.count}, and a cluster has workers of its own; give one of both"
             )
 
+    @classmethod
+    def of(cls, given: AnyWorkers, cluster: str | None = None) -> Workers:
+        """So many processes, the workers of the scheduler at an address, or `Workers` as they are.
 
+        A `cluster` that is given beside none of them is asked.
+
+        >>> Workers.of(2).count, Workers.of("tcp://10.0.0.1:8786").cluster
+        (2, 'tcp://10.0.0.1:8786')
+        """
+        match given:
+            case Workers():
+                found = given
+            case str():
+                found = cls(cluster=given)
+            case _:
+                found = cls(given)
+        if cluster is None:
+            return found
+        if found.cluster is not None:
+            raise ConfigError(f"two clusters: {found.cluster} and {cluster}; give one of both")
+        return cls(found.count, cluster)
+
+
+AnyWorkers = Workers | int | str  # whoever takes `workers=` takes any of these
 HERE = Workers()
 
 
@@ -85,7 +111,7 @@ class LostWorkersError(EspalierError):
 
 
 def run_jobs(
-    function: Callable[..., Any], jobs: Iterable[Job], workers: Workers = HERE
+    function: Callable[..., Any], jobs: Iterable[Job], workers: AnyWorkers = HERE
 ) -> Iterator[tuple[Job, Any]]:
     """Every job with what `function` returns for its arguments, in any order.
 
@@ -96,6 +122,7 @@ def run_jobs(
     >>> [found for _, found in run_jobs(divmod, [Job("a", (7, 2)), Job("b", (9, 4))])]
     [(3, 1), (2, 1)]
     """
+    workers = Workers.of(workers)
     if workers.cluster is not None:
         yield from _on_cluster(function, jobs, workers.cluster)
     elif workers.count:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import FileError
 from espalier.files import atomic_path, check_utf8, marked, remove_leftovers
-from espalier.runs.jobs import HERE, Job, Workers, run_jobs
+from espalier.runs.function_files import FILE, sent_once
+from espalier.runs.jobs import HERE, AnyWorkers, Job, Workers, run_jobs
 from espalier.runs.lock import check_held, signature_of
 from espalier.runs.memory import peak_bytes
 
@@ -38,7 +41,7 @@ def fill_table(
     folder: Path,
     function: Callable[..., Any],
     jobs: Iterable[Job],
-    workers: Workers = HERE,
+    workers: AnyWorkers = HERE,
     *,
     columns: Mapping[str, str] | None = None,
 ) -> Iterator[Part]:
@@ -53,31 +56,58 @@ def fill_table(
     >>> [part.rows for part in fill_table(place, _squares, jobs, columns={"square": "int64"})]
     [1, 1]
     """
+    workers = Workers.of(workers)
     check_utf8(folder.resolve())
     folder.mkdir(exist_ok=True)
     remove_leftovers(folder)
-    there, own = deque[Part](), set[str]()
+    (folder / FILE).unlink(missing_ok=True)
+    own: set[str] = set()
+    waiting = _noted(jobs, own)
+    for job in waiting:  # what is there is told at once: looking through it takes a while
+        rows = _whole(_file(folder, job))
+        if rows is None:
+            yield from _filled(folder, function, chain([job], waiting), workers, columns)
+            break
+        yield Part(job.name, rows)
+    _refuse_others(folder, own)
+
+
+def _noted(jobs: Iterable[Job], own: set[str]) -> Iterator[Job]:
+    """The jobs; the names of their files join a set."""
+    for job in jobs:
+        own.add(_file(Path(), job).name)
+        yield job
+
+
+def _filled(
+    folder: Path,
+    function: Callable[..., Any],
+    jobs: Iterable[Job],
+    workers: Workers,
+    columns: Mapping[str, str] | None,
+) -> Iterator[Part]:
+    """The parts of jobs, some of which are not there."""
+    there: deque[Part] = deque()
     # Elsewhere a file system's cache may show the lock as it was.
     signed = signature_of(folder.parent) if workers.cluster is None else None
 
-    def missing() -> Iterator[Job]:
+    def missing(work: Callable[..., Any]) -> Iterator[Job]:
         for job in jobs:
-            file = folder / f"part-{job.name}.parquet"
-            own.add(file.name)
+            file = _file(folder, job)
             rows = _whole(file)
             if rows is None:
                 check_held(folder.parent, signature_of(folder.parent))
-                arguments = (function, str(file.resolve()), columns, signed, *job.arguments)
+                arguments = (work, str(file.resolve()), columns, signed, *job.arguments)
                 yield replace(job, arguments=arguments)
             else:
                 there.append(Part(job.name, rows))
 
-    for job, (rows, peak) in run_jobs(_write, missing(), workers):
-        while there:
-            yield there.popleft()
-        yield Part(job.name, rows, peak)
+    with nullcontext(function) if workers == HERE else sent_once(function, folder) as work:
+        for job, (rows, peak) in run_jobs(_write, missing(work), workers):
+            while there:
+                yield there.popleft()
+            yield Part(job.name, rows, peak)
     yield from there
-    _refuse_others(folder, own)
 
 
 def _refuse_others(folder: Path, own: Set[str]) -> None:
@@ -88,6 +118,10 @@ def _refuse_others(folder: Path, own: Set[str]) -> None:
             f"{folder / others[0]} is no part of this table, which is whole without it; move it "
             f"elsewhere, and give the same command again"
         )
+
+
+def _file(folder: Path, job: Job) -> Path:
+    return folder / f"part-{job.name}.parquet"
 
 
 def _whole(file: Path) -> int | None:

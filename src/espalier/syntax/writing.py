@@ -33,6 +33,7 @@ from espalier.nets.lstm import (
 from espalier.networks import Linear, Network, plain
 from espalier.runs import (
     HERE,
+    AnyWorkers,
     Job,
     RunFolder,
     Workers,
@@ -65,7 +66,7 @@ def write_pairs(
     counts: Mapping[str, int] | None = None,
     asked: Asked | None = None,
     device: torch.device | None = None,
-    workers: Workers = HERE,
+    workers: AnyWorkers = HERE,
     report: Callable[[int], None] = lambda pairs: None,
 ) -> int:
     """Write the table and return its number of rows; `report` is told how many there are so far.
@@ -81,7 +82,7 @@ def write_pairs(
         raise FileError(
             f"cannot write {path}: pairs are written as Parquet; name a .parquet file, or a folder"
         )
-    asked = asked or Asked()
+    asked, workers = asked or Asked(), Workers.of(workers)
     if isinstance(model, LanguageModel):
         model, counts = _counted(check_model(model), counts), None
     elif not isinstance(model, Network):
