@@ -11,7 +11,6 @@ import reference
 from espalier import zoo
 from espalier.language import Atom, Rule, program_spec, v_relative, var
 from espalier.learnability import MinimalProgram
-from espalier.runs import Workers
 from mlp_inputs import seen_by_mlp
 from rule_sets import rule_sets
 from strategies import Case, cases
@@ -226,7 +225,7 @@ def test_it_is_the_same_by_processes(monkeypatch) -> None:
         entry.program,
         inputs,
         constraints=True,
-        workers=Workers(2),
+        workers=2,
         progress=lambda done, of: told.append((done, of)),
     )
     assert there.dropped == here.dropped

@@ -9,6 +9,7 @@ import espalier as es
 from espalier import zoo
 from espalier.errors import ConfigError
 from espalier.programs import Case, Compiled, Evaluation, Interpreter, engines, evaluate
+from espalier.runs import Workers, cluster
 
 ENGINES = [Interpreter(1), Compiled(1), Compiled(1, "float64")]
 
@@ -44,7 +45,9 @@ def test_several_processes_answer_as_one_does(entry, monkeypatch) -> None:
     cases = parity_cases(entry.samples(40, size=12))
     alone = evaluate(entry, cases, engine=Interpreter(1))
     assert evaluate(entry, cases, engine=Interpreter(2)).rows == alone.rows
-    assert evaluate(entry, cases, engine=Compiled(2)).rows == alone.rows
+    assert evaluate(entry, cases, engine=Compiled(Workers(2))).rows == alone.rows
+    with pytest.raises(ConfigError, match="a cluster has workers of its own"):
+        evaluate(entry, cases, engine=Interpreter(2, cluster="tcp://a:1"))
 
 
 def test_a_worker_without_the_device_that_is_asked_for_says_so(entry, monkeypatch) -> None:
@@ -96,6 +99,13 @@ def test_another_run_in_the_folder_is_refused(entry, tmp_path) -> None:
     small = es.minimal(entry.program, [entry.encode("1")])
     with pytest.raises(es.ConfigError, match="program_sha256"):
         evaluate(entry, cases, engine=Interpreter(1), program=small, out=tmp_path)
+
+
+def test_a_device_is_not_asked_of_this_machine_where_a_cluster_answers(entry, monkeypatch) -> None:
+    pytest.importorskip("distributed", reason="pip install 'espalier[cluster]'")
+    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.1)
+    with pytest.raises(ConfigError, match="no dask scheduler answers"):
+        evaluate(entry, parity_cases(["1"]), engine=Compiled("tcp://127.0.0.1:1", device="cuda"))
 
 
 def test_nothing_to_do_and_nobody_to_do_it_are_refused(entry) -> None:

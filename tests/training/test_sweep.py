@@ -10,7 +10,7 @@ import torch
 
 from espalier.errors import ConfigError
 from espalier.nets.lstm import load_language_model, read_tensors
-from espalier.runs import Interrupted, RunFolder, cluster, list_runs
+from espalier.runs import Interrupted, RunFolder, Workers, cluster, list_runs
 from espalier.training import read_sweep, run_sweep, train
 from espalier.training.sweep import is_finished, pending, running
 
@@ -275,3 +275,20 @@ def test_other_kinds_are_swept_cell_by_cell(tmp_path):
     folders = run_sweep(read_sweep(file), device="cpu")
     assert [folder.name for folder in folders] == ["layers=1", "layers=2"]
     assert [run.kind for run in list_runs(tmp_path)] == ["parity", "parity"]
+
+
+def test_workers_may_be_asked_for_in_place_of_the_sweeps_own(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        running, "_train_apart", lambda out, cells, workers, **_: asked.append(workers)
+    )
+    monkeypatch.setattr(running, "_train_groups", lambda *_, **__: asked.append(None))
+    own = plan(tmp_path, "own", more="workers = 2")
+    for given in ({}, {"workers": 3}, {"workers": 0}, {"cluster": "tcp://a:1"}):
+        run_sweep(own, device="cpu", **given)
+    run_sweep(own, device="cpu", workers="tcp://a:1")
+    assert asked == [
+        Workers(2), Workers(3), None, Workers(cluster="tcp://a:1"), Workers(cluster="tcp://a:1")
+    ]  # fmt: skip
+    with pytest.raises(ConfigError, match="a cluster has workers of its own"):
+        run_sweep(own, workers=2, cluster="tcp://a:1")

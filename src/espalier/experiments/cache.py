@@ -21,6 +21,7 @@ from espalier.nets.language import read_shape
 from espalier.nets.lstm import LSTMShape, StackedWeights, read_tensors
 from espalier.runs import (
     HERE,
+    AnyWorkers,
     Job,
     Moment,
     Progress,
@@ -118,12 +119,12 @@ class RunCache:
         *,
         device: str = "auto",
         progress: Progress | None = None,
-        workers: Workers = HERE,
+        workers: AnyWorkers = HERE,
     ) -> None:
-        there = workers.cluster is not None and device != "auto"  # the cluster may have it
+        self.workers = Workers.of(workers)
+        there = self.workers.cluster is not None and device != "auto"  # the cluster may have it
         self.path, self.device = Path(path), choose_device(device, elsewhere=there)
         self.progress = progress
-        self.workers = workers
         self._trained: dict[ScaffoldModels, TrainedScaffolds] = {}
         self._rows: dict[tuple[Any, Any], list[Row]] = {}
 

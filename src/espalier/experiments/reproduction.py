@@ -42,6 +42,7 @@ from espalier.files import write_figure
 from espalier.results import Result
 from espalier.runs import (
     HERE,
+    AnyWorkers,
     Progress,
     RunFolder,
     Workers,
@@ -113,7 +114,7 @@ def reproduce(
     only: Sequence[str] = (),
     seconds: float | None = None,
     device: str = "auto",
-    workers: Workers = HERE,
+    workers: AnyWorkers = HERE,
     progress: Progress | None = None,
 ) -> Reproduction:
     """Run an experiment, or go on with it, and keep it in a folder.
@@ -132,8 +133,8 @@ def reproduce(
     ['figure.png', 'figure.svg', 'manifest.json', 'rows.parquet']
     """
     _refuse_limits(only, seconds)
-    check_kind("workers", workers, Workers, error=ConfigError)
     check_progress(progress)
+    workers = Workers.of(workers)
     experiment = find(name)
     chosen = experiment.config(check_scale(scale)) if config is None else config
     chosen = _narrowed(chosen, only)

@@ -40,7 +40,7 @@ from espalier.learnability.assignments import (
 )
 from espalier.learnability.constraints import DroppedConstraint, loosen
 from espalier.results import Result
-from espalier.runs import HERE, Job, Workers, run_jobs
+from espalier.runs import HERE, AnyWorkers, Job, Workers, run_jobs
 
 if TYPE_CHECKING:
     import pandas
@@ -100,7 +100,7 @@ def minimal(
     *,
     constraints: bool = False,
     max_layers: int | None = None,
-    workers: Workers = HERE,
+    workers: AnyWorkers = HERE,
     progress: Callable[[int, int], None] | None = None,
 ) -> MinimalProgram:
     """`program` without the rules and first values that running it on `inputs` never needs.
@@ -121,6 +121,7 @@ def minimal(
         Job(f"{first:09d}", (program, sequences[first : first + CHUNK], max_layers, constraints))
         for first in range(0, len(sequences), CHUNK)
     ]
+    workers = Workers.of(workers)
     if len(jobs) == 1 and workers.cluster is None:
         workers = HERE  # a process would only begin and end
     found = _found(jobs, workers, progress)

@@ -10,7 +10,7 @@ from typing import Any
 from espalier.errors import ConfigError
 from espalier.language import Program, Run, program_hash
 from espalier.programs.evaluation import Row
-from espalier.runs import Workers, choose_device, peak_bytes
+from espalier.runs import AnyWorkers, Workers, choose_device, peak_bytes
 
 # Examples answered between two saves: whatever the workers, chunks are the same.
 CHUNK, DEVICE_CHUNK = 512, 1 << 15
@@ -36,7 +36,7 @@ class Case:
 class Interpreter:
     """Answer on symbols; `workers` processes, one for each core by default, or a dask `cluster`."""
 
-    workers: int | None = None
+    workers: AnyWorkers | None = None
     cluster: str | None = None
 
 
@@ -47,7 +47,7 @@ class Compiled:
     With a dask `cluster`, one on a device is for workers that are tagged with a GPU.
     """
 
-    workers: int | None = None
+    workers: AnyWorkers | None = None
     dtype: str = "float32"
     device: str = "cpu"
     cluster: str | None = None
@@ -63,12 +63,13 @@ Engine = Interpreter | Compiled
 
 def workers_for(engine: Engine, cases: int) -> Workers:
     """Who answers: this process where one is enough."""
-    asked, on_device = engine.workers, isinstance(engine, Compiled) and engine.on_device
-    if asked is not None and asked < 1:
-        raise ConfigError(f"at least one worker is needed; found workers = {asked}")
-    if engine.cluster is not None:
-        return Workers(cluster=engine.cluster)
-    count = asked or os.cpu_count() or 1
+    on_device = isinstance(engine, Compiled) and engine.on_device
+    asked = Workers.of(engine.workers or 0, engine.cluster)
+    if asked.cluster is not None:
+        return asked
+    if engine.workers is not None and not asked.count:
+        raise ConfigError("at least one worker is needed; found workers = 0")
+    count = asked.count or os.cpu_count() or 1
     return Workers(0 if on_device or count == 1 or cases <= CHUNK else count)
 
 

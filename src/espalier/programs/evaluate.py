@@ -68,9 +68,9 @@ def evaluate(
             f"engine is {str(engine)[:60]!r}; give Interpreter() or Compiled() of espalier.programs"
         )
     check_progress(progress)
-    if isinstance(engine, Compiled) and engine.on_device and engine.cluster is None:
-        choose_device(engine.device)
     asked = _Asked(entry, program or entry.program, cases, engine, progress)
+    if isinstance(engine, Compiled) and engine.on_device and asked.workers.cluster is None:
+        choose_device(engine.device)
     try:
         return asked.in_memory() if out is None else asked.in_folder(RunFolder.create(out))
     except KeyboardInterrupt as stopped:
@@ -145,6 +145,6 @@ class _Asked:
         }
         text = "\n".join(f"{case.given}\t{case.answer}" for case in self.cases)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        device = torch.device(model.device if model.cluster is None else "cpu")
+        device = torch.device(model.device if self.workers.cluster is None else "cpu")
         data = {"cases": len(self.cases), "sha256": digest}
         return describe_run("evaluation", config, data=data, device=device, tables=(CASES,))

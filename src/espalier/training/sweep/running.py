@@ -10,6 +10,8 @@ import torch
 
 from espalier.errors import EspalierError
 from espalier.runs import (
+    HERE,
+    AnyWorkers,
     Interrupted,
     Job,
     LostWorkersError,
@@ -32,25 +34,34 @@ def run_sweep(
     *,
     device: str = "auto",
     cluster: str | None = None,
+    workers: AnyWorkers | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
     """The folder of every cell, after those that had not finished were trained.
 
-    `cluster` is the address of a dask scheduler whose workers see the same files.
+    `cluster` is the address of a dask scheduler whose workers see the same files; `workers` are in
+    place of the sweep's own.
 
     >>> run_sweep(Sweep(Path("runs/none"), ()))
     []
     """
+    shared = _workers(sweep, workers, cluster)
     pending(sweep)  # another run in a cell's folder is refused before anything is written
     with locked(RunFolder.create(sweep.out).path) if sweep.cells else nullcontext():
         split_ensembles(sweep.out)
         todo = pending(sweep)
-        if cluster is None and not sweep.workers:
+        if shared == HERE:
             _train_groups(sweep.out, todo, device=device, progress=progress)
         else:
-            workers = Workers(0 if cluster else sweep.workers, cluster)
-            _train_apart(sweep.out, todo, workers, device=device, progress=progress)
+            _train_apart(sweep.out, todo, shared, device=device, progress=progress)
     return [sweep.out / cell.name for cell in sweep.cells]
+
+
+def _workers(sweep: Sweep, workers: AnyWorkers | None, cluster: str | None) -> Workers:
+    """Those that are asked for, or the sweep's own."""
+    if workers is None:
+        workers = 0 if cluster else sweep.workers
+    return Workers.of(workers, cluster)
 
 
 def pending(sweep: Sweep) -> list[Cell]:
