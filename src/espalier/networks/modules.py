@@ -23,6 +23,10 @@ IGNORED = (nn.Dropout, nn.Identity, nn.LogSoftmax, nn.Softmax)
 class _CapturedError(Exception):
     """Carries what entered a module; the rest of the forward pass is not run."""
 
+    def __init__(self, vectors: Tensor) -> None:
+        super().__init__()  # as text, which an error of it quotes, they would take a while
+        self.vectors = vectors
+
 
 def linear_of(module: Any) -> Linear:
     """An nn.Linear, or transformers' Conv1D, which has its matrix the other way round."""
@@ -85,7 +89,7 @@ def capture(module: nn.Module, inside: nn.Module, tokens: Tensor) -> Tensor:
         found = error.__cause__
         if not isinstance(found, _CapturedError):
             raise
-        vectors: Tensor = found.args[0].detach()
+        vectors = found.vectors.detach()
         return vectors if batch_first else vectors.transpose(0, 1)
     finally:
         handle.remove()
