@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from espalier.errors import FileError
-from espalier.runs import Job, LostWorkersError, Workers, fill_table
+from espalier.runs import Job, LostWorkersError, Workers, fill_table, function_files
 from espalier.runs.function_files import FILE, LARGE, sent_once
 
 
@@ -26,6 +26,8 @@ class Adder:
         if mark and os.path.exists(mark):
             os.unlink(mark)
             os.kill(os.getpid(), signal.SIGKILL)
+        if number < 0:
+            raise KeyboardInterrupt
         file = Path(self.folder, FILE)
         size = file.stat().st_size if file.exists() else 0
         return [{"sum": float(self.weights.sum()) + number, "size": size}]
@@ -59,6 +61,10 @@ def test_what_travels_with_a_job_is_small(tmp_path):
     with sent_once(adder(tmp_path, LARGE), tmp_path) as sent:
         assert len(pickle.dumps(sent)) < 1_000
         assert sent(3) == [{"sum": LARGE + 3.0, "size": (tmp_path / FILE).stat().st_size}]
+        (first,) = function_files._read.values()
+        with pytest.raises(KeyboardInterrupt):
+            sent(-1)
+        assert first not in function_files._read.values()
     small = adder(tmp_path, 9)
     with sent_once(small, tmp_path) as sent:
         assert sent is small

@@ -62,7 +62,11 @@ class _FromFile:
         if self.sha256 not in _read:
             _read.clear()
             _read[self.sha256] = self._load()
-        return _read[self.sha256](*arguments)
+        try:
+            return _read[self.sha256](*arguments)
+        except BaseException:  # interrupted, it may be left in the middle of something
+            _read.clear()
+            raise
 
     def _load(self) -> Callable[..., Any]:
         check_readable(self.file)
