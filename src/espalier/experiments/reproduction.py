@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from espalier.errors import ConfigError, FileError, check_kind, is_number
+from espalier.errors import ConfigError, FileError, is_number
 from espalier.experiments.cache import RunCache
 from espalier.experiments.deadline import deadline
 from espalier.experiments.experiment import Experiment, Scale, check_scale, parts_of
