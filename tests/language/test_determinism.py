@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import enum
+import operator
 import os
 import random
 from pathlib import Path
@@ -121,6 +122,27 @@ def test_coins_in_methods_of_records_and_enums_are_read():
         lambda z: Static.thrown(),
     ):
         assert read_code(function) is None
+
+
+class Tossing(enum.EnumMeta):
+    def __getitem__(cls, name):
+        return toss()
+
+
+class Metal(enum.Enum, metaclass=Tossing):
+    GOLD = 1
+
+
+def test_coins_behind_names_in_a_text_or_in_a_metaclass_are_not_taken_for_steady():
+    dice = random.Random(0)
+    for function in (
+        lambda z: Metal["GOLD"],
+        lambda z: operator.attrgetter("__globals__")(toss)["os"].urandom(1),
+        lambda z: operator.methodcaller("random")(dice),
+        lambda z: operator.methodcaller("clear")([]),
+    ):
+        assert read_code(function) is None
+    assert read_code(lambda z: operator.itemgetter(0)([1])) is not None
 
 
 class Number(int):

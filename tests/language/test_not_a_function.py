@@ -160,6 +160,103 @@ def test_what_cannot_hold_a_coin_is_asked_twice_where_rules_are_not_explored():
         assert read == ["a"] * times
 
 
+def comes_round(period, place):
+    """A state that steps on some paths, and shows on others: it may be the same there each time."""
+    state = [0]
+
+    def everywhere(z):
+        state[0] = (state[0] + 1) % period
+        if (z["a"], z["y"], z["h"]) == (1, 2, 0):
+            z["y"] = int(state[0] == 0)
+
+    def on_both_sides(z):
+        a, y, h = z["a"], z["y"], z["h"]
+        if (y, h) == (3, 1):
+            if a != 1:
+                state[0] = (state[0] + 1) % period
+            elif state[0] == 0:
+                z["y"] = 2
+
+    return {"everywhere": everywhere, "on both sides": on_both_sides}[place]
+
+
+@pytest.mark.parametrize("place", ["everywhere", "on both sides"])
+@pytest.mark.parametrize("period", [2, 3, 4, 7, 12])
+def test_a_state_that_comes_round_is_caught(period, place):
+    refusal = refused(comes_round(period, place), FEW)
+    assert refusal is not None
+    assert "does not repeat itself" in refusal
+
+
+@pytest.mark.parametrize(("odds", "step"), [(100, always), (10, on_one_path)])
+def test_a_coin_that_rarely_comes_up_is_caught_where_there_are_few_paths(odds, step):
+    """Missed once in 1,000 times at most; this seed is not among them."""
+    dice = random.Random(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(step.__globals__, "toss", lambda: int(dice.randrange(odds) == 0))
+        assert refused(step, {"a": var(3), "y": var(4)}) is not None
+
+
+def by_too_little(z, memo):
+    a, b = z["a"], z["h"]
+    z["y"] = memo.setdefault(a, b)
+
+
+def by_nothing(z, memo):
+    z["y"] = memo.setdefault("first", z["y"])
+
+
+def nested(z, memo):
+    z["y"] = memo.setdefault("of a", {}).setdefault(z["a"], z["h"])
+
+
+@pytest.mark.parametrize("remember", [by_too_little, by_nothing, nested])
+def test_a_memo_under_too_few_names_is_refused(remember):
+    """Once it is filled it answers the same; what it holds is what was asked first."""
+    memo = {}
+    assert "does not repeat itself" in refused(lambda z: remember(z, memo), FEW)
+    assert "does not repeat itself" in refused(functools.partial(remember, memo={}), FEW)
+
+
+def test_a_memo_under_too_few_names_is_refused_where_there_are_many_paths():
+    memo = {}
+
+    def keyed(a, h):
+        return memo.setdefault(a, h)
+
+    def step(z):
+        for name in MANY:
+            z[name] = (z[name] + 1) % 4
+        z["y"] = keyed(z["a"], z["h"])
+
+    assert "does not repeat itself" in refused(step, {**FEW, **MANY})
+
+
+def test_a_cache_of_a_coin_is_refused():
+    cached = functools.lru_cache(maxsize=None)(lambda a: toss())
+    assert "does not repeat itself" in refused(lambda z: z.update(y=cached(z["a"])), FEW)
+
+
+def test_a_function_that_is_started_anew_leaves_its_own_tables_alone():
+    memo, lines, calls = {}, [], 0
+
+    def remembered(a):
+        if a not in memo:
+            memo[a] = a if a < 2 else (remembered(a - 1) + remembered(a - 2)) % 3
+        return memo[a]
+
+    def step(z):
+        nonlocal calls
+        calls += 1
+        lines.append(z["a"])
+        z["y"] = remembered(z["a"])
+
+    before = len(explore(step, FEW)), dict(memo), calls
+    assert memo == {0: 0, 1: 1, 2: 1}
+    assert len(lines) == calls
+    assert (len(explore(step, FEW)), dict(memo)) == before[:2]
+
+
 def test_a_function_that_only_remembers_what_it_found_is_allowed():
     memo = {}
 

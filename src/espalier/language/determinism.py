@@ -22,6 +22,7 @@ import types
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
+from typing import cast
 
 _BUILTINS = (
     "abs all any bool bytes chr complex dict divmod enumerate filter float format frozenset int "
@@ -30,6 +31,8 @@ _BUILTINS = (
 )
 _STEADY = {id(getattr(builtins, name)) for name in _BUILTINS.split()}
 _STEADY |= {id(one) for module in (math, operator) for one in vars(module).values()}
+# By these, a text names an attribute that is not read.
+_STEADY -= {id(operator.attrgetter), id(operator.methodcaller)}
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, range, type(...))
 # Methods of records and Enums that are not read: what makes an instance, and what Python writes.
 _MAKERS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "_generate_next_value_")
@@ -82,9 +85,9 @@ class Reading:
             self.tables.append((found, deepcopy(found)))
         elif isinstance(found, enum.Enum):
             self.value(type(found))
-        elif isinstance(found, type) and issubclass(found, enum.Enum):
+        elif isinstance(found, type) and type(found) is enum.EnumMeta:
             self._class(found)
-            for member in found:
+            for member in cast(type[enum.Enum], found):
                 self.value(member.value)
                 self._all(one for name, one in vars(member).items() if name[0] != "_")
         elif _is_record(found):

@@ -10,11 +10,13 @@ from __future__ import annotations
 import random
 import sys
 import threading
+import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from espalier.errors import ProgramError
+from espalier.language.beginnings import Beginning
 from espalier.language.determinism import Reading, read_code
 from espalier.language.paths import (
     RUNS_OF_A_PATH,
@@ -39,6 +41,7 @@ from espalier.language.trees import (
     rules_of,
 )
 from espalier.language.variables import Variable
+from espalier.language.view import View
 
 __all__ = ["Estimate", "ExplorationWarning", "FfnFunction", "call", "estimate_paths", "explore"]
 
@@ -54,6 +57,8 @@ PATHS_OF_A_STEP = 10
 # Assignments on which trees are held against the function: any, and such as reach a tree's leaves.
 TRIALS = 100
 MOST_DIRECTED_TRIALS = 400
+# A function that remembers is tried from its start, in as many copies, which may take so long.
+TRIALS_FROM_THE_START, SECONDS_FROM_THE_START = 24, 0.5
 
 
 class ExplorationWarning(UserWarning):
@@ -71,13 +76,15 @@ def explore(
 
     At most `max_paths` paths are run, or a tenth as many steps are taken on trees.
     """
-    reading = read_code(function)
+    reading, beginning = read_code(function), Beginning(function)
 
     def run() -> tuple[Explorer, dict[str, Tree]]:
         explorer = Explorer(function, Forest(variables), read_only)
         return explorer, _checked(explorer, reading, max_paths)
 
     explorer, trees = refuse_drawing(run)
+    if beginning.is_past():
+        _check_from_the_start(explorer, beginning, trees)
     if not trees and explorer.copied:
         raise ProgramError(
             "ffn_fn reads everything and writes nothing; if it changes a copy of its argument, "
@@ -101,6 +108,25 @@ def _checked(explorer: Explorer, reading: Reading | None, max_paths: int) -> dic
         raise does_not_repeat(wrong)
     explorer.refuse_null_tests()
     return trees
+
+
+def _check_from_the_start(
+    explorer: Explorer, beginning: Beginning, trees: Mapping[str, Tree]
+) -> None:
+    """Refuse a function that remembers what it saw first, and would have seen otherwise."""
+    until = time.monotonic() + SECONDS_FROM_THE_START
+    for number in range(RUNS_OF_A_PATH):
+        explorer.function, pick = beginning.again(), random.Random(number + 2)
+        try:
+            tried = _tried(explorer, trees, pick, TRIALS_FROM_THE_START, TRIALS_FROM_THE_START)
+            wrong = next((wrong for _, _, wrong in tried if wrong is not None), None)
+        except ProgramError:  # of what it shares with the function itself
+            wrong = None
+        explorer.function = beginning.function
+        if wrong is not None:
+            raise does_not_repeat(wrong)
+        if time.monotonic() > until:
+            return
 
 
 def estimate_paths(function: FfnFunction, variables: Mapping[str, Variable]) -> Estimate:
@@ -190,22 +216,30 @@ def _follow_often(explorer: Explorer) -> dict[str, Tree]:
 
 def _holds(explorer: Explorer, trees: Mapping[str, Tree]) -> bool:
     """Whether the function does what `trees` say, on random assignments."""
-    pick = random.Random(1)
-    sizes = {name: len(spec.values) for name, spec in explorer.variables.items()}
-    starts: list[Tree] = [KEEP] * TRIALS
-    each = min(max(MOST_DIRECTED_TRIALS // max(len(trees), 1), 4), 24)
-    starts += [tree for tree in trees.values() for _ in range(each)]
-    for start in starts:
-        codes = {name: pick.randrange(size) for name, size in sizes.items()}
-        codes |= _way_down(start, pick)
-        view = explorer.run_at(codes)
-        wrong = explorer.differs(trees, dict(view.path), view.writes)
+    for codes, view, wrong in _tried(
+        explorer, trees, random.Random(1), TRIALS, MOST_DIRECTED_TRIALS
+    ):
         if wrong is not None:
             again = (explorer.run_at(codes).writes for _ in range(RUNS_OF_A_PATH))
             if any(writes != view.writes for writes in again):
                 raise does_not_repeat(wrong)
             return False
     return True
+
+
+def _tried(
+    explorer: Explorer, trees: Mapping[str, Tree], pick: random.Random, anywhere: int, directed: int
+) -> Iterator[tuple[dict[str, int], View, str | None]]:
+    """Assignments, what the function does there, and an output of which `trees` say otherwise."""
+    sizes = {name: len(spec.values) for name, spec in explorer.variables.items()}
+    starts: list[Tree] = [KEEP] * anywhere
+    each = min(max(directed // max(len(trees), 1), 4), 24)
+    starts += [tree for tree in trees.values() for _ in range(each)]
+    for start in starts:
+        codes = {name: pick.randrange(size) for name, size in sizes.items()}
+        codes |= _way_down(start, pick)
+        view = explorer.run_at(codes)
+        yield codes, view, explorer.differs(trees, dict(view.path), view.writes)
 
 
 def _way_down(tree: Tree, pick: random.Random) -> dict[str, int]:

@@ -2,8 +2,8 @@
 
 A read that was not decided yet is a fork; every path through the forks is run. For each output
 variable the forks are then folded from the leaves up: a fork whose branches all agree about that
-variable disappears. All paths are run several times, forwards and backwards, to see that the
-function repeats itself.
+variable disappears. All paths are run several times, forwards, backwards and in any order, to see
+that the function repeats itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import inspect
 import math
 import random
-from collections.abc import Callable, Mapping, MutableMapping
+import time
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 
 from espalier.errors import ProgramError
@@ -29,6 +30,10 @@ RUNS_OF_A_PATH = 12
 # Where there are many paths, and the code names nothing that could be a coin, they are run less
 # often, down to twice.
 RUNS = 20_000
+# Where there are few, code that could hold a coin is asked up to this often, in so many runs and
+# for so long at most: one that comes up once in 100 times is missed on a path once in 1,000.
+MOST_RUNS_OF_A_PATH = 700
+CHEAP_RUNS, CHEAP_SECONDS = 2_000, 0.25
 # As many paths that read the same variables are tried with null for what a head reports.
 NULL_TRIALS = 16
 
@@ -64,7 +69,7 @@ def call(function: FfnFunction, view: View) -> View:
             view.error.__cause__ = error
     if view.error is not None:
         raise view.error
-    if inspect.isgenerator(returned) or inspect.isawaitable(returned):
+    if _is_left_to_run(returned):
         raise ProgramError("ffn_fn is a generator or a coroutine; make it a plain function")
     if isinstance(returned, Mapping) and returned is not view:
         raise ProgramError(
@@ -72,6 +77,14 @@ def call(function: FfnFunction, view: View) -> View:
         )
     view.check_copies()
     return view
+
+
+def _is_left_to_run(returned: object) -> bool:
+    """Whether a function returned what is yet to be run; it is closed, so that nobody waits."""
+    if inspect.isgenerator(returned) or inspect.iscoroutine(returned):
+        returned.close()
+        return True
+    return inspect.isawaitable(returned) or inspect.isasyncgen(returned)
 
 
 def does_not_repeat(output: str) -> ProgramError:
@@ -84,11 +97,21 @@ def does_not_repeat(output: str) -> ProgramError:
 
 @dataclass
 class _OpenFork:
-    """A read whose branches are being followed: leaf counts when it and its last branch began."""
+    """A read whose branches are being followed, in the order of `codes`.
+
+    Leaves are counted when it and its last branch began.
+    """
 
     began: int
     branch_from: int
+    codes: Sequence[int]
     branches: list[dict[str, Tree]]
+
+    @property
+    def sorted_branches(self) -> list[dict[str, Tree]]:
+        """The branches, by the codes that they stand for."""
+        by_code = dict(zip(self.codes, self.branches, strict=True))
+        return [by_code[code] for code in range(len(self.codes))]
 
 
 class Explorer:
@@ -137,35 +160,53 @@ class Explorer:
 
     def follow_all_paths(self, most: int) -> dict[str, Tree]:
         """What happens to each output variable that any path writes; asked several times."""
-        trees, paths = self._follow_all(most)
-        least = 2 if self.is_steady else RUNS_OF_A_PATH
-        for number in range(1, min(max(RUNS // paths, least), RUNS_OF_A_PATH)):
-            again, _ = self._follow_all(most, backwards=number % 2 == 1)
+        trees, paths = self._follow_all(most, range)
+        pick, until = random.Random(paths), time.monotonic() + CHEAP_SECONDS
+        for number in range(1, self._asked(paths)):
+            if number >= RUNS_OF_A_PATH and time.monotonic() > until:
+                break
+            # Backwards, then as it comes: a state that comes round would meet the same order.
+            order = _backwards if number == 1 else lambda size: pick.sample(range(size), size)
+            again, _ = self._follow_all(most, order)
             for output in {**trees, **again}:
                 if trees.get(output, KEEP) is not again.get(output, KEEP):
                     raise does_not_repeat(output)
         return trees
 
-    def _follow_all(self, most: int, *, backwards: bool = False) -> tuple[dict[str, Tree], int]:
-        """The trees, and the number of paths; `backwards` from the last path to the first."""
-        step = -1 if backwards else 1
+    def _asked(self, paths: int) -> int:
+        """How often each of so many paths is run."""
+        if self.is_steady:
+            return min(max(RUNS // paths, 2), RUNS_OF_A_PATH)
+        return min(max(CHEAP_RUNS // paths, RUNS_OF_A_PATH), MOST_RUNS_OF_A_PATH)
+
+    def _follow_all(
+        self, most: int, order: Callable[[int], Sequence[int]]
+    ) -> tuple[dict[str, Tree], int]:
+        """The trees, and the number of paths; the values of a read are tried in this order."""
         path: Path = []
         forks: list[_OpenFork] = []
+        orders: list[Sequence[int]] = []
+
+        def choose(size: int) -> int:
+            orders.append(order(size))
+            return orders[-1][0]
+
         for leaf in range(most):
-            view = self.run(path, lambda size: size - 1 if backwards else 0)
+            view = self.run(path, choose)
             self._remember_heads(path)
             done: dict[str, Tree] = {
                 name: self.forest.leaf(value) for name, value in view.writes.items()
             }
-            forks.extend(_OpenFork(leaf, leaf, []) for _ in range(len(path) - len(forks)))
+            forks.extend(_OpenFork(leaf, leaf, codes, []) for codes in orders)
+            orders.clear()
             while path:
-                name, code = path[-1]
-                forks[-1].branches.append(done)
-                if 0 <= code + step < len(self.variables[name].values):
-                    path[-1], forks[-1].branch_from = (name, code + step), leaf + 1
+                name, fork = path[-1][0], forks[-1]
+                fork.branches.append(done)
+                if len(fork.branches) < len(fork.codes):
+                    path[-1], fork.branch_from = (name, fork.codes[len(fork.branches)]), leaf + 1
                     break
                 path.pop()
-                done = self._fold(name, forks.pop().branches[::step])
+                done = self._fold(name, forks.pop().sorted_branches)
             else:
                 return done, leaf + 1
         raise TooManyPathsError(self._extrapolate(path, forks, most))
@@ -184,9 +225,9 @@ class Explorer:
         A fork whose finished branches were small next to the one it is in does not multiply.
         """
         sizes = {}
-        for (name, code), fork in zip(path, forks, strict=True):
-            finished = fork.branch_from - fork.began
-            if code == 0 or 2 * finished / code >= leaves - fork.branch_from:
+        for (name, _), fork in zip(path, forks, strict=True):
+            finished, branches = fork.branch_from - fork.began, len(fork.branches)
+            if branches == 0 or 2 * finished / branches >= leaves - fork.branch_from:
                 sizes[name] = len(self.variables[name].values)
         worst = max(sizes, key=sizes.__getitem__, default=path[-1][0])
         product = math.prod(map(float, sizes.values()))
@@ -242,6 +283,10 @@ class Explorer:
         except ProgramError:
             return None
         return view.path, view.writes
+
+
+def _backwards(size: int) -> Sequence[int]:
+    return range(size - 1, -1, -1)
 
 
 class _Null:
