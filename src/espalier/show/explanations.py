@@ -55,8 +55,8 @@ def summary(why: Explanation) -> str:
     names = token_names(why.trace)
     found = [f"{names[p]} at {p}" for p in sorted(why.tokens)]
     tokens = ", ".join(without_middle(found, 8)) if found else "none"
-    sizes = f"{count(len(why.used), 'value')} used, {count(len(why.guards), 'guard')}"
-    return f"{sizes}; tokens: {tokens}"
+    used, guards = why.sizes
+    return f"{count(used, 'value')} used, {count(guards, 'guard')}; tokens: {tokens}"
 
 
 def steps(why: Explanation) -> list[Step]:

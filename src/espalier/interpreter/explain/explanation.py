@@ -92,6 +92,12 @@ class Explanation(Result):
         """
         return frozenset(self._nodes(self._closure & ~self._used))
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many nodes are in `used` and in `guards`, which need not be made for it."""
+        used = int(self._used.sum())
+        return used, int((self._closure & ~self._used).sum())
+
     @cached_property
     def matters(self) -> frozenset[Node]:
         """The nodes of which some other value in range would change the explained one."""

@@ -111,10 +111,11 @@ def _ask(replay: Replay, found: Masks, name: str, *, layer: int, positions: Mask
     head, state = replay.program.heads[name], found[2 * layer - 2]
     asking = positions & ~replay.resting[layer]
     reach = replay.reach(name)
-    state[replay.place[head.value]] |= replay.selected(name, layer)[asking].any(0)
+    selected = replay.selected(name, layer) & asking[:, None]
+    state[replay.place[head.value]] |= reach.chosen(selected)
     if head.query is not None and head.key is not None:
-        state[replay.place[head.query]] |= asking & reach.any(1)
-        state[replay.place[head.key]] |= reach[asking].any(0)
+        state[replay.place[head.query]] |= asking & reach.allowed.any(1)
+        state[replay.place[head.key]] |= reach.chosen(reach.allowed & asking[:, None])
 
 
 def _sources(
@@ -128,7 +129,7 @@ def _sources(
             yield name, positions
             return
         selected = replay.selected(name, layer) & positions[:, None]
-        there = np.asarray(selected.any(0))
+        there = replay.reach(name).chosen(selected)
         yield head.value, there
         if head.query is not None and head.key is not None:
             yield head.key, there
@@ -150,9 +151,10 @@ def _edges_into(replay: Replay, name: str, moment: int, positions: list[int]) ->
     """The edges into one variable of one moment."""
     head, layer = replay.program.heads.get(name), (moment + 1) // 2
     if moment % 2 and head is not None:
-        selected = replay.selected(name, layer)
+        selected, keys = replay.selected(name, layer), replay.reach(name).keys
         for position in positions:
-            yield from _edges_into_head(head, node_at(moment, name, position), selected[position])
+            there = keys[position][selected[position]].tolist()
+            yield from _edges_into_head(head, node_at(moment, name, position), there)
         return
     fired = _fired(replay, name, layer) if moment % 2 == 0 else np.full(replay.length, NO_RULE)
     for position in positions:
@@ -164,9 +166,8 @@ def _edges_into(replay: Replay, name: str, moment: int, positions: list[int]) ->
             yield Edge(node_at(moment - 1, atom.variable, position), target, "read", number)
 
 
-def _edges_into_head(head: Head, target: Node, selected: Masks) -> Iterator[Edge]:
+def _edges_into_head(head: Head, target: Node, there: list[int]) -> Iterator[Edge]:
     layer, name = target.layer - 1, target.variable
-    there = np.flatnonzero(selected).tolist()
     for position in there:
         yield Edge(Node(layer, "mlp", head.value, position), target, "carried", head=name)
         if head.key is not None:

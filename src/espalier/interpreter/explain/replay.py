@@ -6,13 +6,14 @@ A *moment* numbers the states of a trace: 2k after layer k, 2k - 1 in its middle
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from espalier.interpreter.batch import NULL, Column, Ints, Mask
+from espalier.interpreter.explain.reach import Reach, reach_of
 from espalier.interpreter.machine import Machine, codes_of
 from espalier.interpreter.tables import Tables
 from espalier.language import LazyRules, Numerical, Program, SetValued, Value, Variable
@@ -37,6 +38,7 @@ class Replay:
             for name, spec in self.program.specs.items()
         }
         self.reads = self.program.derived(_reads)
+        self._reaches: dict[str, Reach] = {}
 
     @cached_property
     def machine(self) -> Machine:
@@ -71,25 +73,25 @@ class Replay:
         return found
 
     def selected(self, head_name: str, layer: int) -> Masks:
-        """(query, key): which positions a head selected in a layer."""
+        """(query, place): which places in its reach a head selected in a layer."""
         head, reach = self.program.heads[head_name], self.reach(head_name)
-        reach = np.asarray(reach & ~self.resting[layer][:, None])
+        allowed = np.asarray(reach.allowed & ~self.resting[layer][:, None])
         if head.query is None or head.key is None:
-            return reach
+            return allowed
         query, key = (self.columns[name][2 * layer - 2] for name in (head.query, head.key))
         match self.program.specs[head.query]:
             case SetValued(values=values):
                 held = [[code in value for code in key.tolist()] for value in values]
-                return np.asarray(reach & np.asarray(held)[query])
+                return np.asarray(allowed & np.asarray(held)[query[:, None], reach.keys])
             case _:
-                return np.asarray(reach & (query[:, None] == key))
+                return np.asarray(allowed & (query[:, None] == reach.at_keys(key)))
 
-    def reach(self, head_name: str) -> Masks:
-        """(query, key): which positions the head's offsets and the causal mask allow."""
-        offsets = self.program.heads[head_name].relative_positions
-        far = np.arange(self.length) - np.arange(self.length)[:, None]
-        allowed = np.ones_like(far, dtype=bool) if offsets is None else np.isin(far, list(offsets))
-        return np.asarray(allowed & (far <= 0) if self.program.causal else allowed)
+    def reach(self, head_name: str) -> Reach:
+        """What the head's offsets and the causal mask allow, the same in every layer."""
+        if head_name not in self._reaches:
+            head = self.program.heads[head_name]
+            self._reaches[head_name] = reach_of(head, self.length, causal=self.program.causal)
+        return self._reaches[head_name]
 
     def value(self, name: str, moment: int, position: int) -> Value | None:
         """A value as people write it."""
@@ -100,7 +102,8 @@ def to_codes(spec: Variable, values: list[Value | None]) -> Column:
     """Values as the machine holds them."""
     if isinstance(spec, Numerical):
         return np.asarray([np.nan if x is None else x for x in values], dtype=np.float64)
-    return np.asarray([NULL if x is None else spec.code(x) for x in values], dtype=np.int64)
+    code = lru_cache(maxsize=None)(spec.code)  # a value is checked once
+    return np.asarray([NULL if x is None else code(x) for x in values], dtype=np.int64)
 
 
 def from_code(spec: Variable, code: float) -> Value | None:
