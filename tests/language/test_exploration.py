@@ -17,7 +17,7 @@ from espalier.language import (
     var,
 )
 from espalier.language.exploration import explore
-from espalier.language.paths import RUNS_OF_A_PATH
+from espalier.language.rounds import RUNS_OF_A_PATH
 from reference import apply_function, apply_rules, assignments, can_hold_together
 from strategies import specs_and_function
 

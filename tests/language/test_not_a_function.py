@@ -13,7 +13,7 @@ from espalier.errors import ProgramError
 from espalier.language import var
 from espalier.language.exploration import explore
 from espalier.language.lazy import LazyRules
-from espalier.language.paths import RUNS_OF_A_PATH
+from espalier.language.rounds import RUNS_OF_A_PATH
 from espalier.language.slices import NotUnderstoodError, follow
 from espalier.language.trees import Forest
 

@@ -19,7 +19,6 @@ from espalier.errors import ProgramError
 from espalier.language.beginnings import Beginning
 from espalier.language.determinism import Reading, read_code
 from espalier.language.paths import (
-    RUNS_OF_A_PATH,
     Estimate,
     Explorer,
     FfnFunction,
@@ -27,6 +26,7 @@ from espalier.language.paths import (
     call,
     does_not_repeat,
 )
+from espalier.language.rounds import RUNS_OF_A_PATH
 from espalier.language.rules import Rule
 from espalier.language.slices import follow
 from espalier.language.trees import (

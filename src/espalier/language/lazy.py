@@ -14,7 +14,7 @@ from typing import cast
 from espalier.errors import ProgramError
 from espalier.language.determinism import Reading, read_code
 from espalier.language.exploration import FfnFunction, call, explore, refuse_drawing
-from espalier.language.paths import RUNS_OF_A_PATH
+from espalier.language.rounds import RUNS_OF_A_PATH
 from espalier.language.rules import Rule, RuleSet
 from espalier.language.variables import Value, Variable
 from espalier.language.view import View

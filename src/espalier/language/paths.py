@@ -11,11 +11,11 @@ from __future__ import annotations
 import inspect
 import math
 import random
-import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 
 from espalier.errors import ProgramError
+from espalier.language.rounds import Order, rounds
 from espalier.language.slices import null_is_tested
 from espalier.language.trees import KEEP, Forest, Tree, value_at
 from espalier.language.variables import Value
@@ -25,15 +25,6 @@ FfnFunction = Callable[[MutableMapping[str, Value]], object]
 Path = list[tuple[str, int]]
 
 PROBES = 48
-# A fair coin that is thrown on a path shows in one of this many runs but once in 2,048 times.
-RUNS_OF_A_PATH = 12
-# Where there are many paths, and the code names nothing that could be a coin, they are run less
-# often, down to twice.
-RUNS = 20_000
-# Where there are few, code that could hold a coin is asked up to this often, in so many runs and
-# for so long at most: one that comes up once in 100 times is missed on a path once in 1,000.
-MOST_RUNS_OF_A_PATH = 700
-CHEAP_RUNS, CHEAP_SECONDS = 2_000, 0.25
 # As many paths that read the same variables are tried with null for what a head reports.
 NULL_TRIALS = 16
 
@@ -161,27 +152,14 @@ class Explorer:
     def follow_all_paths(self, most: int) -> dict[str, Tree]:
         """What happens to each output variable that any path writes; asked several times."""
         trees, paths = self._follow_all(most, range)
-        pick, until = random.Random(paths), time.monotonic() + CHEAP_SECONDS
-        for number in range(1, self._asked(paths)):
-            if number >= RUNS_OF_A_PATH and time.monotonic() > until:
-                break
-            # Backwards, then as it comes: a state that comes round would meet the same order.
-            order = _backwards if number == 1 else lambda size: pick.sample(range(size), size)
+        for order in rounds(paths, is_steady=self.is_steady):
             again, _ = self._follow_all(most, order)
             for output in {**trees, **again}:
                 if trees.get(output, KEEP) is not again.get(output, KEEP):
                     raise does_not_repeat(output)
         return trees
 
-    def _asked(self, paths: int) -> int:
-        """How often each of so many paths is run."""
-        if self.is_steady:
-            return min(max(RUNS // paths, 2), RUNS_OF_A_PATH)
-        return min(max(CHEAP_RUNS // paths, RUNS_OF_A_PATH), MOST_RUNS_OF_A_PATH)
-
-    def _follow_all(
-        self, most: int, order: Callable[[int], Sequence[int]]
-    ) -> tuple[dict[str, Tree], int]:
+    def _follow_all(self, most: int, order: Order) -> tuple[dict[str, Tree], int]:
         """The trees, and the number of paths; the values of a read are tried in this order."""
         path: Path = []
         forks: list[_OpenFork] = []
@@ -283,10 +261,6 @@ class Explorer:
         except ProgramError:
             return None
         return view.path, view.writes
-
-
-def _backwards(size: int) -> Sequence[int]:
-    return range(size - 1, -1, -1)
 
 
 class _Null:
