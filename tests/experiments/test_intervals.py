@@ -60,6 +60,16 @@ def test_of_normal_values_it_holds_the_true_mean_as_often_as_it_says(seeds):
     assert covered == pytest.approx(0.95, abs=0.02)  # four standard errors
 
 
+@pytest.mark.parametrize("seeds", [3, 4, 5])
+def test_of_skewed_values_it_holds_the_true_mean_less_often_and_then_lies_too_low(seeds):
+    """As for shares near 0 that differ by as much as they are: lognormal, deviation = mean = 1."""
+    wide = np.log(2)
+    drawn = np.random.default_rng(seeds).lognormal(-wide / 2, wide**0.5, size=(2_000, seeds))
+    found = [over_seeds(values) for values in drawn]
+    assert np.mean([one.low <= 1 <= one.high for one in found]) == pytest.approx(0.86, abs=0.03)
+    assert np.mean([one.low > 1 for one in found]) < 0.02
+
+
 @pytest.mark.parametrize(("seeds", "share"), [(3, 0.75), (5, 0.84)])
 def test_a_percentile_bootstrap_of_few_seeds_is_too_narrow(seeds, share):
     drawn = np.random.default_rng(seeds).normal(3, 2, size=(seeds, 2_000))
