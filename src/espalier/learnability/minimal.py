@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from espalier.errors import ConfigError, check_kind
 from espalier.interpreter import Mask
 from espalier.language import (
     ByInput,
@@ -115,13 +114,12 @@ def minimal(
     >>> len(es.minimal(entry.program, [entry.encode("0")]).rules), len(entry.program.rules)
     (3, 7)
     """
-    check_kind("workers", workers, Workers, error=ConfigError)
+    workers = Workers.of(workers)
     sequences, max_layers = training_set(program, inputs, max_layers)
     jobs = [
         Job(f"{first:09d}", (program, sequences[first : first + CHUNK], max_layers, constraints))
         for first in range(0, len(sequences), CHUNK)
     ]
-    workers = Workers.of(workers)
     if len(jobs) == 1 and workers.cluster is None:
         workers = HERE  # a process would only begin and end
     found = _found(jobs, workers, progress)

@@ -78,7 +78,8 @@ def capture(module: nn.Module, inside: nn.Module, tokens: Tensor) -> Tensor:
     """What enters a module inside another when that is run on tokens, the batch first."""
 
     def stop(_: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        raise _CapturedError(given[0] if given else named.get("hidden_states", named.get("src")))
+        found: Any = given[0] if given else named.get("hidden_states", named.get("src"))
+        raise _CapturedError(found)
 
     handle = inside.register_forward_pre_hook(stop, with_kwargs=True)
     batch_first = is_batch_first(inside)
