@@ -210,3 +210,35 @@ def test_a_second_command_does_not_take_the_parts_while_they_are_joined(
     assert "is being worked on by process" in second[0]
     assert parquet.read_metadata(out).num_rows == rows
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("removed", range(3))
+def test_a_kill_while_the_parts_are_removed_does_no_harm(tmp_path, text, monkeypatch, removed):
+    source, out, count = stretches([text], format="text", pairs=90), tmp_path / "one.parquet", 0
+
+    def killed(remove):
+        def fewer(*given, **more):
+            nonlocal count
+            count += 1
+            if count > removed:
+                raise KeyboardInterrupt
+            return remove(*given, **more)
+
+        return fewer
+
+    clear = writing._clear
+
+    def clear_some(folder):
+        with monkeypatch.context() as patch:
+            patch.setattr(writing.shutil, "rmtree", killed(writing.shutil.rmtree))
+            patch.setattr(writing.Path, "unlink", killed(writing.Path.unlink))
+            clear(folder)
+
+    monkeypatch.setattr(writing, "_clear", clear_some)
+    with pytest.raises(KeyboardInterrupt):
+        write_pairs(model(), source, out)
+    monkeypatch.setattr(writing, "_clear", clear)
+    whole = out.read_bytes()
+    write_pairs(model(), source, out)
+    assert out.read_bytes() == whole
+    assert not list(tmp_path.glob(".*"))

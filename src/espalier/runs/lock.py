@@ -155,6 +155,10 @@ def _open(file: Path) -> int:
         except OSError as error:
             if error.errno not in _NO_FILE:
                 raise
+            if not file.parent.exists():
+                raise FolderLostError(
+                    f"{file.parent} was removed as work on it began; give the same command again"
+                ) from error
             raise FileError(
                 f"cannot make the lock {file}: {error.strerror}; remove what is there, or give "
                 f"another folder"

@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,8 @@ from espalier.nets.lstm import (
 from espalier.networks import Linear, Network, plain
 from espalier.runs import (
     HERE,
+    LOCK,
+    MANIFEST,
     AnyWorkers,
     Job,
     RunFolder,
@@ -98,7 +101,9 @@ def write_pairs(
     rows = _fill(reader, source, parts, workers, report)
     with locked(parts.path):  # a second command, which finds all parts there, would join them too
         _join(parts.path, path)
-        shutil.rmtree(parts.path)
+        _clear(parts.path)
+    with suppress(OSError):  # one that comes now begins anew
+        parts.path.rmdir()
     return rows
 
 
@@ -238,6 +243,15 @@ class PartReader:
             _ready[self.key] = AllPairs(model, spaces=SPACES)
             _ready[self.key].expect(words=self.words)
         return _ready[self.key]
+
+
+def _clear(folder: Path) -> None:
+    """Remove all of a run but its lock; the manifest last, by which a kill is gone on from."""
+    for one in sorted(folder.iterdir(), key=lambda one: one.name == MANIFEST):
+        if one.is_dir() and not one.is_symlink():
+            shutil.rmtree(one)
+        elif one.name != LOCK:
+            one.unlink()
 
 
 def _join(parts: Path, path: Path) -> None:
