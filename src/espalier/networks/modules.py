@@ -23,7 +23,7 @@ IGNORED = (nn.Dropout, nn.Identity, nn.LogSoftmax, nn.Softmax)
 class _CapturedError(Exception):
     """Carries what entered a module; the rest of the forward pass is not run."""
 
-    def __init__(self, vectors: Tensor) -> None:
+    def __init__(self, vectors: Any) -> None:
         super().__init__()  # as text, which an error of it quotes, they would take a while
         self.vectors = vectors
 
@@ -90,7 +90,7 @@ def capture(module: nn.Module, inside: nn.Module, tokens: Tensor) -> Tensor:
         found = error.__cause__
         if not isinstance(found, _CapturedError):
             raise
-        vectors = found.vectors.detach()
+        vectors: Tensor = found.vectors.detach()
         return vectors if batch_first else vectors.transpose(0, 1)
     finally:
         handle.remove()
