@@ -293,6 +293,21 @@ def test_an_error_of_a_job_is_raised_as_it_is():
     assert notes(wrong) == ["in a"]
 
 
+def test_who_stops_early_ends_the_processes():
+    """As Ctrl-C does; a job that is not ended would be waited for when Python ends."""
+    jobs = [Job("quick", (0,)), Job("slow", (600,))]
+    asked, began = run_jobs(_pid_after, jobs, 2), time.monotonic()
+    (job, _) = next(asked)
+    assert job.name == "quick"
+    asked.close()
+    assert time.monotonic() - began < 300
+
+
+def _pid_after(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+
 def test_parts_are_marked_as_ours_and_read_as_one_table(tmp_path):
     fill(tmp_path, jobs_of([2, 1]))
     held = parquet.read_table(tmp_path / "rows")

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from queue import SimpleQueue
@@ -179,7 +179,7 @@ def _in_processes(
         for pool, _ in running.values():
             # As if from outside: loky's own kill_workers may trip over a job that ends meanwhile.
             for process in list(pool._processes.values()):
-                process.kill()
+                _kill(process.pid)
             pool.shutdown(wait=True)
     if lost:
         raise LostWorkersError(lost)
@@ -211,6 +211,12 @@ def _without_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _kill(process: int) -> None:
+    """End a process; those of loky have no `kill` of their own on POSIX."""
+    with suppress(ProcessLookupError):
+        os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 def _ending(failure: BaseException) -> str:
