@@ -10,6 +10,25 @@ from espalier.files import write_figure, write_text
 
 DOCS = Path(__file__).parents[1] / "docs"
 STEEP, SLOW = 1.25, 0.02  # a slope above that bends; steps faster than so many seconds do not count
+ACROSS = 3  # kinds of work beside each other
+LOOKS = {  # colour, dash and marker of a step
+    "build": ("#6b7280", "-.", "v"),
+    "compile": ("#2f8f4e", "-", "D"),
+    "interpret": ("#1b1f27", "-", "o"),
+    "interpret, first": ("#1b1f27", ":", "o"),
+    "run": ("#d02f2f", "--", "s"),
+    "run, first": ("#d02f2f", ":", "s"),
+    "scan": ("#1b1f27", "-", "o"),
+    "pairs": ("#d02f2f", "--", "s"),
+}
+GROWS = {
+    "rules": "rules",
+    "positions": "tokens of one input",
+    "positions, all seen": "tokens of one input",
+    "layers": "layers",
+    "batch": "inputs",
+    "sentences": "sentences",
+}
 Rows = list[dict[str, Any]]
 HEAD = """# Cost as work grows
 
@@ -89,22 +108,42 @@ def write_page(rows: Rows, machine: dict[str, Any]) -> None:
 
 
 def draw(rows: Rows) -> Any:
-    """Seconds above, memory below, a panel a kind of work, a line a step; both logarithmic."""
+    """Seconds above memory for each kind of work, three kinds a row; a line a step."""
     from matplotlib.figure import Figure
 
     works = list(dict.fromkeys(row["work"] for row in rows))
-    figure = Figure(figsize=(3 * len(works), 5.5), layout="constrained")
-    panels = figure.subplots(2, len(works), sharex="col", squeeze=False)
-    for column, work in enumerate(works):
+    down = -(-len(works) // ACROSS)
+    figure = Figure(figsize=(9.6, 4.4 * down), layout="constrained")
+    panels = figure.subplots(2 * down, ACROSS, squeeze=False)
+    for place, work in enumerate(works):
+        over, column = divmod(place, ACROSS)
         own = [row for row in rows if row["work"] == work]
-        for step in dict.fromkeys(row["step"] for row in own):
-            line = [row for row in own if row["step"] == step]
-            for panel, of in zip(panels[:, column], ("seconds", "MB"), strict=True):
-                panel.plot([r["size"] for r in line], [r[of] for r in line], "o-", label=step, ms=3)
-                panel.set(xscale="log", yscale="log" if of == "seconds" else "linear")
-        panels[1, column].set_ylim(bottom=0)
-        panels[0, column].set_title(work, fontsize=10)
-        panels[0, column].legend(fontsize=7)
-    panels[0, 0].set_ylabel("processor seconds")
-    panels[1, 0].set_ylabel("MB, at most")
+        _draw_work(panels[2 * over : 2 * over + 2, column], work, own)
+    for panel in panels.flat:
+        if not panel.lines:
+            panel.set_axis_off()
     return figure
+
+
+def _draw_work(pair: Any, work: str, rows: Rows) -> None:
+    """Seconds and memory of one kind of work over its size."""
+    for step in dict.fromkeys(row["step"] for row in rows):
+        line = [row for row in rows if row["step"] == step]
+        color, dash, marker = LOOKS[step]
+        style = {"color": color, "ls": dash, "marker": marker, "ms": 4, "lw": 1.4, "label": step}
+        for panel, of in zip(pair, ("seconds", "MB"), strict=True):
+            panel.plot([row["size"] for row in line], [row[of] for row in line], **style)
+    sizes = [row["size"] for row in rows]
+    for panel, label in zip(pair, ("processor seconds", "MB at most"), strict=True):
+        panel.set(xscale="log", ylabel=label, xlim=(min(sizes) / 1.4, max(sizes) * 1.4))
+        panel.xaxis.set_minor_formatter("")
+        panel.grid(alpha=0.25, lw=0.5)
+        panel.tick_params(labelsize=9)
+    seconds = [row["seconds"] for row in rows]
+    many = len(pair[0].lines) > 3  # so many need two columns of a legend, and room above them
+    room = 500 if many else 2
+    pair[0].set(yscale="log", title=work, ylim=(min(seconds) / 2, max(seconds) * room))
+    pair[0].yaxis.set_minor_formatter("")
+    pair[1].set_ylim(0, 1.15 * max(row["MB"] for row in rows))
+    pair[1].set_xlabel(GROWS[work])
+    pair[0].legend(fontsize=8, frameon=False, loc="upper left", ncols=1 + many)

@@ -32,8 +32,8 @@ EPOCHS = (5, 50)
 CHANCE = 1 / 1_002  # one of the plain tokens and two symbols
 LOOKS = {
     "lstm": Look("#1b1f27", "-", "o", "LSTM"),
-    "gru": Look("#2b62c4", "--", "^", "GRU"),
-    "transformer": Look("#b3261e", "-.", "s", "Transformer"),
+    "gru": Look("#1f62d0", "--", "^", "GRU"),
+    "transformer": Look("#d02f2f", "-.", "s", "Transformer"),
 }
 DISTANCES = (1, 2, 3, 5, 10, 20)
 
@@ -115,7 +115,7 @@ def drawn(rows: pd.DataFrame):
         rows.assign(panel=panel), "probability", by=["architecture", "length", "panel", "epoch"]
     )
     sides = {
-        f"{setting}, {domain}": f"{setting}\n{word}"
+        f"{setting}, {domain}": f"P(close), {setting}\n{word}"
         for setting in ("familiar", "unfamiliar")
         for domain, word in words.items()
     }

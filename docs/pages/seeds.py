@@ -271,11 +271,11 @@ def draw_seeds(several: pd.DataFrame, one: pd.DataFrame, seeds: str) -> Figure:
             if (split, *kind, layers) in several.index:
                 cell = several.loc[(split, *kind, layers)]
                 label = f"{seeds.removesuffix(' until fitted')} until fitted"
-                style = {"color": "#1f6fb4", "capsize": 3, "label": label}
+                style = {"color": "#1f62d0", "capsize": 3, "label": label}
                 panel.errorbar(
                     cell["mean"], place, xerr=cell["high"] - cell["mean"], fmt="o", **style
                 )
-        panel.set(title=split, xlabel="test accuracy")
+        panel.set(title=split.upper() if split.startswith("mcd") else split, xlabel="test accuracy")
         panel.grid(alpha=0.3)
     panels[0].set_yticks(range(len(kinds)), [words_for(kind) for kind in kinds], fontsize=8)
     panels[0].invert_yaxis()

@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 BEAMED = 10  # beams are asked for one in so many test commands, after the last step alone
 TRAINING, BEAMS, BEST = "training's commands", "beams of 4", "greedy, best step"
 _DRAWN = ("greedy", "END told", "END not before training's longest", "cut at training's longest")
-_COLOURS = ("#1b1f27", "#d02f2f", "#2f6fd0", "#2f9e5b", "#b8860b", "#8e44ad", "#16a0a8", "#999999")
+_TITLES = {"END not before training's longest": "END not before\ntraining's longest"} | {
+    "cut at training's longest": "cut at\ntraining's longest"
+}
+_COLOURS = ("#1b1f27", "#d02f2f", "#1f62d0", "#2f9e5b", "#b8860b", "#8e44ad", "#16a0a8", "#999999")
+_DASHES, _MARKERS = ("-", "--", ":", "-."), "os^DvPX*"
 
 
 def config(scale: Scale) -> Learners:
@@ -136,15 +140,15 @@ def draw(rows: pandas.DataFrame) -> Figure:
     every = shares(rows)
     drawn = every[every["way"].isin(_DRAWN)]
     names = sorted(STEPS, key=lambda name: name != "reference")
-    looks = {
-        name: Look(colour, "-", "o", name) for name, colour in zip(names, _COLOURS, strict=True)
-    }
+    styles = zip(names, _COLOURS, 2 * _DASHES, _MARKERS, strict=True)
+    looks = {name: Look(colour, dash, mark, name) for name, colour, dash, mark in styles}
     facets = Facets(
         x="step",
         line="variant",
         across="way",
         x_label="steps",
-        side="share of test commands",
+        titles=_TITLES,
+        side="share of test commands answered rightly",
         looks=looks,
         height=3.0,
         columns=_DRAWN,

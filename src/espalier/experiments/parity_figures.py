@@ -57,7 +57,13 @@ SUPERVISIONS = {
 KINDS = ["layers", "sharing", "positions"]
 ACCURACY = (-0.02, 1.05)
 Looks = Mapping[Any, tuple[str, ...]]  # colour, dash, marker and name by value
-BLACK, BLUE, RED = ("#1b1f27", "-", "o"), ("#1f6fb4", "--", "s"), ("#d02f2f", ":", "^")
+BLACK, BLUE, RED = ("#1b1f27", "-", "o"), ("#1f62d0", "--", "s"), ("#d02f2f", ":", "^")
+BY_LENGTH_AND_ONES: dict[str, Any] = {  # what `both_ways` puts beside each other
+    "x": "x",
+    "across": "axis",
+    "titles": "by {}",
+    "x_labels": {"length": "length in bits", "number of ones": "number of ones"},
+}
 
 
 def on_traces(scale: Scale) -> Learners:
@@ -160,12 +166,10 @@ def draw_versions(rows: pandas.DataFrame) -> Figure:
     return draw_curves(
         both_ways(rows, ["program", "version"]),
         looks,
-        x="x",
         line="version",
-        across="axis",
         down="program",
-        titles="by {}",
         sides={name: f"accuracy\n{title}" for name, title in PROGRAMS.items()},
+        **BY_LENGTH_AND_ONES,
     )
 
 
@@ -175,12 +179,10 @@ def draw_programs(rows: pandas.DataFrame) -> Figure:
     return draw_curves(
         both_ways(with_until(rows), ["program", "until"]),
         {name: (*style, title) for (name, title), style in styles},
-        x="x",
         line="program",
-        across="axis",
         down="until",
-        titles="by {}",
         sides={"the last step": "accuracy", "fitted": "accuracy\nuntil fitted, five seeds"},
+        **BY_LENGTH_AND_ONES,
     )
 
 
@@ -204,14 +206,12 @@ def draw_supervisions(rows: pandas.DataFrame) -> Figure:
             "traces": ("#d02f2f", "-", "^", "MLP trained on traces"),
             "examples": (*BLACK, "Transformer trained end to end"),
         },
-        x="x",
         line="from",
-        across="axis",
         down="supervision",
-        titles="accuracy by {}",
         sides=SUPERVISIONS,
         limits=(-0.05, 1.08),
         height=1.15,
+        **BY_LENGTH_AND_ONES | {"titles": "accuracy by {}"},
     )
 
 
@@ -228,16 +228,14 @@ def draw_transformers(rows: pandas.DataFrame) -> Figure:
     return draw_curves(
         both_ways(named, ["model", "panels"]),
         dict(zip(models, styles, strict=False)),
-        x="x",
         line="model",
-        across="axis",
         down="panels",
-        titles="by {}",
         sides={
             f"{kind}{fitted}": f"accuracy\n{kind}{fitted}"
             for fitted in ("", ", until fitted")
             for kind in ("relative", "absolute")
         },
+        **BY_LENGTH_AND_ONES,
     )
 
 
@@ -251,12 +249,12 @@ def draw_by_length(rows: pandas.DataFrame) -> Figure:
     depths = sorted(rows["layers"].unique())
     return draw_curves(
         by_length(rows),
-        {"no": (*BLACK, "own weights"), "yes": ("#d02f2f", "--", "^", "shared weights")},
+        {"yes": (*BLACK, "shared weights"), "no": ("#d02f2f", "--", "s", "own weights")},
         x="length",
         line="sharing",
         across="positions",
         down="layers",
-        x_label="length",
+        x_label="length in bits",
         titles="{} positions",
         sides={layers: f"accuracy\n{layers} layers" for layers in depths},
     )
@@ -272,12 +270,12 @@ def draw_by_ones(rows: pandas.DataFrame, *, of: str, side: str) -> Figure:
     """A panel a Transformer: curves that swing between 0 and 1 cannot share one."""
     return draw_curves(
         by_ones(rows, of=of).assign(positions="relative"),
-        {"relative": (*BLACK, "relative positions")},
+        {"relative": (*BLACK, "_only")},
         x="ones",
         line="positions",
         across="layers",
         down="sharing",
-        x_label="number of ones",
+        x_label="number of ones (relative positions)",
         titles="{} layers",
         sides={"no": f"{side}\nown weights", "yes": f"{side}\nshared weights"},
     )

@@ -123,7 +123,8 @@ def draw_cells(rows: pandas.DataFrame, *, value: str, x: str, last: bool, **face
     cells = longest.assign(cell=longest["layout"] + "\n" + longest["reading"])
     down = facets["down"]
     table = summarise(cells, value, by=["cell", down, "setting", x])
-    return draw(table, x=x, line="setting", across="cell", **facets)
+    words = {cell: "layout: {}\nreading: {}".format(*cell.split("\n")) for cell in table["cell"]}
+    return draw(table, x=x, line="setting", across="cell", titles=words, **facets)
 
 
 def _experiment(

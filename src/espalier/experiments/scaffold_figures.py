@@ -96,7 +96,7 @@ def draw_rule_frequency(rows: pandas.DataFrame) -> Figure:
         side="P(close | focus)\nrandom scaffolds",
         looks={
             "open": Look("#1b1f27", "-", "o", "open symbol in focus"),
-            "scaffold": Look("#2b62c4", "--", "^", "scaffold in focus"),
+            "scaffold": Look("#1f62d0", "--", "^", "scaffold in focus"),
         },
         logarithmic=True,
     )

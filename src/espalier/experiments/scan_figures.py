@@ -72,6 +72,14 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
     return summarise(last, "accuracy", by=_MODEL).join(means, on=_MODEL)
 
 
+def _title(split: str) -> str:
+    """`MCD1` for mcd1, and of the splits made here what upto:5,7 says."""
+    if not split.startswith("upto:"):
+        return split.upper() if split.startswith("mcd") else split
+    trained, tested = split.removeprefix("upto:").split(",")
+    return f"up to {trained} actions,\ntested on up to {tested}"
+
+
 def draw_depths(rows: pandas.DataFrame) -> Figure:
     """Test accuracy at the end: a panel a split, a row for each kind of positions."""
     from espalier.show.figures import Facets, Look, draw_bands
@@ -85,11 +93,12 @@ def draw_depths(rows: pandas.DataFrame) -> Figure:
         across="split",
         down="positions",
         x_label="encoder layers, and as many decoder layers",
+        titles={split: _title(split) for split in table["split"]},
         sides={kind: f"test accuracy\n{kind} positions" for kind in ("relative", "absolute")},
         looks={
             "yes": Look("#1b1f27", "-", "o", "shared weights"),
             "no": Look("#d02f2f", "--", "s", "own weights"),
-            "yes, fitted": Look("#1f6fb4", "-", "o", "shared weights, until fitted"),
+            "yes, fitted": Look("#1f62d0", "-", "o", "shared weights, until fitted"),
             "no, fitted": Look("#c77d1e", "--", "s", "own weights, until fitted"),
         },
         limits=(-0.02, max(0.25, 1.05 * float(table["high"].max()))),

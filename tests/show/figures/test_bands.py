@@ -58,3 +58,22 @@ def test_a_panel_without_rows_says_so_and_panels_are_as_high_as_asked():
     told = [[text.get_text() for text in panel.texts] for panel in figure.axes]
     assert told == [[], [], [], [], ["no rows"], ["no rows"]]
     assert figure.get_size_inches()[1] == pytest.approx(2 * 1.0 + 0.95)
+
+
+def test_columns_have_words_and_labels_of_their_own_and_bands_of_seeds_are_told():
+    words = {"titles": {"in": "inside"}, "x_labels": {"in": "bits", "out": "ones"}}
+    figure = draw_bands(table().assign(seeds=3), Facets("x", "s", "d", looks=LOOKS, **words))
+    assert [panel.get_title() for panel in figure.axes] == ["inside", "out"]
+    assert [panel.get_xlabel() for panel in figure.axes] == ["bits", "ones"]
+    legend = [text.get_text() for text in figure.legends[0].texts]
+    assert legend == ["first", "b", "95% t interval over seeds"]
+    single = table()[table()["s"] == "a"]
+    looks = {"a": Look("black", "-", "o", "_only")}
+    assert not draw_bands(single, Facets("x", "s", "d", looks=looks)).legends
+
+
+def test_an_interval_that_reaches_zero_stays_on_a_logarithmic_axis():
+    rows = table()[table()["d"] == "in"].assign(low=-1.0)
+    figure = draw_bands(rows, Facets("x", "s", "d", looks=LOOKS, logarithmic=True))
+    lowest = min(band.get_paths()[0].vertices[:, 1].min() for band in figure.axes[0].collections)
+    assert lowest == pytest.approx(rows["mean"].min() / 10)

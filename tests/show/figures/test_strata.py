@@ -39,10 +39,12 @@ def test_a_panel_a_sequential_distance_and_a_line_a_class():
     )
     figure = draw_strata(bounded(rows), "DI, somewhere")
     panels = [panel for panel in figure.axes if panel.get_title()]
-    assert [panel.get_title() for panel in panels] == [f"{d} apart" for d in range(1, 8)]
+    titles = ["1 word apart", *(f"{d} words apart" for d in range(2, 8))]
+    assert [panel.get_title() for panel in panels] == titles
     for distance, panel in enumerate(panels, start=1):
         both = lines_of(panel)
-        np.testing.assert_allclose(both["both open"][:, 1], [1 / (distance + t) for t in (1, 2)])
+        opens = both["both words open-class"][:, 1]
+        np.testing.assert_allclose(opens, [1 / (distance + t) for t in (1, 2)])
         assert len(both["one of each"]) == 0
     assert "DI, somewhere" in words_of(figure)
 

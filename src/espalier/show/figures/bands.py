@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, StrMethodFormatter
 
-from espalier.show.figures.canvas import INK, RED, Look, draw_line, place_on, whole
+from espalier.show.figures.canvas import INK, RED, Look, draw_line, legend_above, place_on, whole
 
 if TYPE_CHECKING:
     import pandas
@@ -27,8 +27,9 @@ class Facets:
     """Which column of a table is what in the figure, and what stands beside it.
 
     `down` may be None: one row of panels. `titles` and `sides` are patterns or words by value for
-    the columns and the rows of panels, `height` is a panel's in inches. `columns` are those that
-    come first; others follow in order.
+    the columns and the rows of panels, `height` is a panel's in inches. `x_label` stands below all
+    columns, `x_labels` by value below each. `columns` are those that come first; others follow in
+    order. A look whose name begins with _ has no line in the legend.
     """
 
     x: str
@@ -36,7 +37,8 @@ class Facets:
     across: str
     down: str | None = None
     x_label: str = ""
-    titles: str = "{}"
+    x_labels: Mapping[str, str] = field(default_factory=dict)
+    titles: str | Mapping[str, str] = "{}"
     sides: Mapping[str, str] = field(default_factory=dict)
     side: str = ""
     looks: Mapping[str, Look] = field(default_factory=lambda: SETTINGS)
@@ -64,25 +66,31 @@ def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = Non
     )
     for down, row in enumerate(rows):
         some = table if row is None else table[table[facets.down] == row]
+        some = _above_zero(some) if facets.logarithmic else some
         for across, column in enumerate(columns):
             _draw(panels[down][across], some[some[facets.across] == column], facets)
             if down == 0:
-                title = facets.titles.format(f"{column:,}" if type(column) is int else column)
-                panels[down][across].set_title(title, fontsize=10)
+                panels[down][across].set_title(_title(facets.titles, column), fontsize=10)
         if not facets.logarithmic:  # panels of a row share their axis
             panels[down][0].set_ylim(*(facets.limits or (0, 1.05 * some["high"].max())))
         panels[down][0].set_ylabel(facets.side if row is None else facets.sides[row], fontsize=9)
+    for panel, column in zip(panels[-1], columns, strict=True):
+        panel.set_xlabel(facets.x_labels.get(column, ""), fontsize=9)
     figure.supxlabel(facets.x_label, fontsize=10)
-    handles, names = panels[0][0].get_legend_handles_labels()
-    figure.legend(
-        handles,
-        names,
-        loc="outside upper center",
-        ncols=facets.legend_columns,
-        fontsize=9,
-        frameon=False,
-    )
+    legend_above(figure, panels[0][0], table, columns=facets.legend_columns)
     return whole(figure)
+
+
+def _above_zero(table: pandas.DataFrame) -> pandas.DataFrame:
+    """An interval that reaches zero ends a decade below the least mean: zero has no logarithm."""
+    least = table.loc[table["mean"] > 0, "mean"].min() / 10
+    return table.assign(low=table["low"].clip(lower=least))
+
+
+def _title(titles: str | Mapping[str, str], column: Any) -> str:
+    if isinstance(titles, str):
+        return titles.format(f"{column:,}" if type(column) is int else column)
+    return titles.get(column, str(column))
 
 
 def _in_order(sides: Mapping[str, str], found: Any) -> list[Any]:
@@ -99,8 +107,9 @@ def _draw(panel: Any, table: pandas.DataFrame, facets: Facets) -> None:
         label = look.name or str(value)
         draw_line(panel, some, facets.x, look, lw=1.5, markevery=every, label=label)
     panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     panel.tick_params(labelsize=8)
     panel.grid(alpha=0.25, lw=0.5)
     if facets.logarithmic:
         panel.set_yscale("log")
-        panel.yaxis.set_major_locator(LogLocator(numticks=6))
+        panel.yaxis.set_major_locator(LogLocator(numticks=9))

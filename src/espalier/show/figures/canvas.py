@@ -12,6 +12,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.patches import Patch
 
 from espalier.errors import ConfigError
 
@@ -75,6 +76,17 @@ def draw_line(panel: Any, table: Any, x: str, look: Look, **style: Any) -> None:
     how = {"color": look.color, "ls": look.dash, "marker": look.marker, "lw": 1.4, "ms": 3.5}
     panel.plot(some[x], some["mean"], **{"label": look.name, **how, **style})
     panel.fill_between(some[x], some["low"], some["high"], color=look.color, alpha=0.18, lw=0)
+
+
+def legend_above(figure: Any, panel: Any, table: Any, *, columns: int) -> None:
+    """What the lines of a panel are, and its bands where `table` has a number of seeds."""
+    handles, names = panel.get_legend_handles_labels()
+    if "seeds" in table and (table["high"] > table["low"]).any():
+        handles.append(Patch(color=GREY, alpha=0.3, lw=0))
+        names.append("95% t interval over seeds")
+    if names:
+        style: Any = {"loc": "outside upper center", "fontsize": 9, "frameon": False}
+        figure.legend(handles, names, ncols=columns, **style)
 
 
 def svg(figure: Figure) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from espalier.show.figures.canvas import INK, RED, Look, NotebookFigure, draw_line
+from espalier.show.figures.canvas import INK, RED, Look, NotebookFigure, draw_line, legend_above
 
 if TYPE_CHECKING:
     import pandas
@@ -34,6 +34,6 @@ def draw_shares(table: pandas.DataFrame, *, x: str, panel: str, line: str) -> Fi
     for place in panels[len(groups) :]:
         place.set_axis_off()
     figure.supxlabel(f"{x} in the training set", fontsize=10)
-    handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=2, fontsize=9, frameon=False)
+    figure.supylabel("share", fontsize=10)
+    legend_above(figure, panels[0], table, columns=3)
     return figure

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     import pandas
 
 CLASSES: Mapping[str, Look] = {
-    "open": Look(BLUE, "-", "o", "both open"),
+    "open": Look(BLUE, "-", "o", "both words open-class"),
     "mixed": Look(GREY, "-.", "^", "one of each"),
-    "closed": Look(RED, "--", "s", "both closed"),
+    "closed": Look(RED, "--", "s", "both closed-class"),
 }
 LINES: Mapping[str, Look] = {
     "hidden": Look(INK, "-", "o", "hidden states"),
@@ -63,7 +63,7 @@ def draw_strata(rows: pandas.DataFrame, label: str) -> Figure:
         here = means[means["distance"] == distance]
         for kind, look in CLASSES.items():
             draw_line(panel, here[here["class"] == kind], "tree", look)
-        panel.set_title(f"{distance} apart", fontsize=10)
+        panel.set_title(f"{distance} {'word' if distance == 1 else 'words'} apart", fontsize=10)
         _finish(panel)
     for panel in list(panels)[len(distances) :]:
         panel.set_axis_off()

@@ -20,18 +20,18 @@ def draw_verdicts(rows: pandas.DataFrame, *, x_label: str = "scaffold length k")
     """`rows` has a row a claim and length: mean, low, high, side, bound, holds, and the words."""
     groups = list(rows.groupby("claim", sort=True))
     down = -(-len(groups) // ACROSS)
-    figure = NotebookFigure(figsize=(3.4 * ACROSS, 2.5 * down + 0.4), layout="constrained")
+    figure = NotebookFigure(figsize=(3.4 * ACROSS, 2.7 * down + 0.4), layout="constrained")
     panels = figure.subplots(down, ACROSS, squeeze=False).flatten()
     for panel, (key, some) in zip(panels, groups, strict=False):
         _draw(panel, some)
         statement = textwrap.fill(f"{key}. {some['statement'].iloc[0]}", 40)
         panel.set_title(statement, fontsize=9, loc="left")
-        panel.set_ylabel(textwrap.fill(some["quantity"].iloc[0], 32), fontsize=7)
+        panel.set_ylabel(textwrap.fill(some["quantity"].iloc[0], 30), fontsize=8)
     for panel in panels[len(groups) :]:
         panel.set_axis_off()
     figure.supxlabel(x_label, fontsize=10)
     figure.legend(
-        handles=_handles(), loc="outside upper center", ncols=4, fontsize=9, frameon=False
+        handles=_handles(), loc="outside upper center", ncols=5, fontsize=9, frameon=False
     )
     return figure
 
@@ -54,5 +54,6 @@ def _handles() -> list[Line2D]:
         Line2D([], [], mfc=INK, label="holds", **marks),
         Line2D([], [], mfc="white", label="does not hold", **marks),
         Line2D([], [], mfc=GREY, label="not decided", **marks),
-        Line2D([], [], color=RED, ls="--", label="bound that the whole interval must pass"),
+        Line2D([], [], color=INK, lw=1.6, label="95% t interval over seeds"),
+        Line2D([], [], color=RED, ls="--", label="bound that all of it must pass"),
     ]
