@@ -310,3 +310,31 @@ def test_brackets_of_names_are_shown_as_they_are(tmp_path) -> None:
     (tmp_path / "runs" / "[" / "x]").mkdir(parents=True)
     (tmp_path / "runs" / "[" / "x]" / "manifest.json").write_text("nothing")
     assert "[/x]" in espalier("runs", cwd=tmp_path).stdout
+
+
+def commands_below(one, path=()):
+    """Every command with its words, those of `train` and `data` too."""
+    for name in one:
+        if not name.startswith("-"):
+            yield from commands_below(one[name], (*path, name))
+    if one.default_command is not None:
+        yield " ".join(path), one
+
+
+def test_every_word_of_every_command_says_what_it_does() -> None:
+    from espalier.cli import app
+
+    silent, empty = [], []
+    for command, one in commands_below(app):
+        for argument in one.assemble_argument_collection(parse_docstring=True):
+            flags = argument.parameter.name or ()
+            if argument.show and not argument.parameter.help:
+                silent.append(f"{command}: {argument.name}")
+            empty += [f"{command}: {flag}" for flag in argument.names if "--empty-" in flag]
+            assert flags
+    assert silent == []
+    assert empty == []
+
+
+def test_outputs_are_written_as_the_author_writes_them() -> None:
+    assert "outputs  PAD PAD PAD PAD 9 0 PAD\n" in espalier("run", "addition", "34+56").stdout

@@ -33,9 +33,12 @@ def test_inputs_come_from_a_file_or_by_chance(app, tmp_path, capsys) -> None:
     file = tmp_path / "inputs.txt"
     file.write_text("1\n11\n")
     app("minimal", "parity-sum-modulo", "--file", str(file))
-    assert "inputs              2\n" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "inputs            2\n" in said
+    assert "1 token never seen" in said
+    assert "rules that clash  none\n" in said
     app("minimal", "parity-sum-modulo", "--cases", "5", "--size", "3")
-    assert "inputs              5\n" in capsys.readouterr().out
+    assert "inputs            5\n" in capsys.readouterr().out
     with pytest.raises(es.DataError, match="given twice"):
         app("minimal", "parity-sum-modulo", "1", "--file", str(file))
     file.write_text("")

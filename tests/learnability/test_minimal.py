@@ -110,7 +110,7 @@ def test_what_went_is_said_with_the_reason(tmp_path) -> None:
     assert small.dropped.to_frame().values.tolist() == [["condition", lost.what, lost.why]]
     small.dropped.save(tmp_path / "dropped.csv")
     assert (tmp_path / "dropped.csv").read_text().startswith("kind,what,why\ncondition,")
-    assert "1 conditions of rules that were not needed" in str(small)
+    assert "1 condition of rules that were not needed" in str(small)
 
 
 def test_two_rules_that_hold_together_on_other_inputs_are_named_and_raised() -> None:
@@ -183,7 +183,7 @@ def test_first_values_of_what_was_not_seen_are_the_defaults() -> None:
     assert small.dropped.positions == (3, 4, 5, 6, 7)
     assert small.initial["parity"].table == (0, 0)
     assert small.initial["idx"].table == (0, 1, 2, 0, 0, 0, 0, 0)
-    assert "1 tokens never seen, 5 positions never seen" in str(small)
+    assert "1 token never seen, 5 positions never seen" in str(small)
 
 
 def test_a_training_set_that_cannot_be_run_is_refused() -> None:

@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
 Words = Annotated[str, Parameter(help="The sentence, as one argument or many.")]
 _PLACES = Parameter(
-    negative="", consume_multiple=True, help="Places of words from 0, words, or characters 4:7."
+    negative="",
+    consume_multiple=True,
+    help="Words, by number from 0, as they are, or by characters as in 4:7.",
 )
 Focus = Annotated[list[str], _PLACES]
 Places = Annotated[list[str] | None, _PLACES]
 Space = Annotated[
-    Literal["hidden", "logits"], Parameter(help="Hidden states, or logits as the earlier paper.")
+    Literal["hidden", "logits"],
+    Parameter(help="Decompose hidden states, or logits as the earlier paper does."),
 ]
 Depth = Annotated[
     int | None, Parameter(help="Layers of a compiled program; by default until it halts.")

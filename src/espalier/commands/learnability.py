@@ -95,7 +95,7 @@ def minimal_command(
             "inputs": f"{len(batch):,}",
             "rules": f"{len(small.rules):,} of {len(entry.program.rules):,}",
             "dropped": str(lost).removeprefix("dropped "),
-            "two rules can meet": _meeting(small.clash),
+            "rules that clash": _clashing(small.clash),
         }
     )
     for one in lost.constraints[:SHOWN]:
@@ -105,8 +105,8 @@ def minimal_command(
     save(lost, out, force=force)
 
 
-def _meeting(clash: tuple[Rule, Rule] | None) -> str:
-    return "no" if clash is None else f"on other inputs: [{clash[0]}] and [{clash[1]}]"
+def _clashing(clash: tuple[Rule, Rule] | None) -> str:
+    return "none" if clash is None else f"on other inputs: [{clash[0]}] and [{clash[1]}]"
 
 
 def optimum_command(
@@ -128,6 +128,8 @@ def optimum_command(
     ----------
     alpha
         The weight of the penalty; the theorems are for less than 1.
+    penalty
+        What the penalty sums: absolute values of the parameters, or their squares.
     reduce
         Look at the minimal version: without the rules, or also the conditions, not needed.
     """

@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 
 Seeds = Annotated[int, Parameter(help="Train so many at once, from seed 0 on.")]
 Members = Annotated[int | None, Parameter(help="Train so many at once, from seed 0 on.")]
-Steps = Annotated[int | None, Parameter(help="Updates of the weights.")]
-Depth = Annotated[int | None, Parameter(help="Layers; a decoder has as many again.")]
+Steps = Annotated[int | None, Parameter(help="How often the weights are updated.")]
+Depth = Annotated[int | None, Parameter(help="Layers of the encoder; a decoder has as many.")]
 Shared = Annotated[bool | None, Parameter(help="All layers have the same weights.")]
-Positions = Annotated[Literal["relative", "absolute"] | None, Parameter(help="How they are told.")]
+Positions = Annotated[
+    Literal["relative", "absolute"] | None,
+    Parameter(help="Relative position biases, or learned absolute embeddings."),
+]
 
 FEWER = "fewer --steps, or a narrower network by --set"
 
@@ -146,7 +149,11 @@ def train_scan(
     positions: Positions = None,
     splits: Annotated[
         list[str] | None,
-        Parameter(name="--split", negative="", help="length, mcd1, ..., or made: upto:8,16."),
+        Parameter(
+            name="--split",
+            negative="",
+            help="length, mcd1, mcd2 or mcd3; upto:8,16 trains on up to 8 actions, tests to 16.",
+        ),
     ] = None,
     steps: Steps = None,
     seeds: Members = None,

@@ -20,13 +20,14 @@ class How:
     layer: int = -1
     "The layer: 0 is what enters the network, -1 the last."
     method: str | None = None
-    """Rules or another method: cd-t, decompx, occlusion, gradient-input, integrated-gradients,
-    attention-rollout, alti; of pairs occlusion, interaction-index, conditional-pmi,
-    perturbed-masking, shapley, input-hessian."""
+    """How contributions are measured. By default by contextual decomposition, in Transformers by
+    the rules of cd-t; or decompx, occlusion, gradient-input, integrated-gradients,
+    attention-rollout, alti; of pairs also interaction-index, conditional-pmi, perturbed-masking,
+    shapley, input-hessian."""
     rules: Annotated[list[str] | None, Parameter(negative="", consume_multiple=True)] = None
-    "Rules in place of cd-t's, as activation=shapley attention=linearised bias=bias-apart."
+    "Rules of a decomposition in place of cd-t's: activation=shapley attention=linearised ..."
     allocation: AllocationName = "papers"
-    "Which products of parts count as relevant, in gates."
+    "Which products of a gate's parts count as relevant, in LSTMs and GRUs."
     token: str | None = None
     "A token, as a word or a number, that stands for a word taken away; by default zeros do."
 

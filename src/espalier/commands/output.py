@@ -38,7 +38,10 @@ OutParquet = Annotated[Path, Parameter(name=NAMES, help="The Parquet file to wri
 OutFolder = Annotated[
     Path, Parameter(name=NAMES, help="The run's folder; an unfinished run there goes on.")
 ]
-Processes = Annotated[int | None, Parameter(name="--workers", help="Processes on this machine.")]
+Processes = Annotated[
+    int | None,
+    Parameter(name="--workers", help="Share the work out among so many processes of this machine."),
+]
 Cluster = Annotated[
     str | None, Parameter(help="A dask scheduler, tcp://host:port, whose workers see these files.")
 ]

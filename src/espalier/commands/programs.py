@@ -82,9 +82,12 @@ def _engine(file: str, model: CompiledModel | None) -> str:
 
 
 def _outputs(entry: Entry, answer: Answer) -> str:
-    """Values, or the tokens that they are where they were written."""
-    writing, names = entry.writing, entry.program.vocabulary
-    if writing is None or names is None:
+    """Values as the program's author writes them, or the tokens that were written."""
+    program, writing = entry.program, entry.writing
+    names = program.vocabulary
+    if writing is None:
+        return " ".join(program.write(program.output_name, value) for value in answer.outputs)
+    if names is None:
         return " ".join(map(str, answer.outputs))
     cut = "" if answer.finished or writing.stop is None else " (cut off)"
     return " ".join(names[token] for token in answer.outputs) + cut
@@ -97,7 +100,7 @@ def trace_command(
     out: OutFile = None,
     force: Force = False,
     max_layers: Layers = None,
-    changes: Annotated[tuple[str, ...], Parameter(name="--set")] = (),
+    changes: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None,
 ) -> None:
     """Show every variable at every position, layer by layer, as the paper's Figure 3 does.
 
@@ -116,7 +119,7 @@ def trace_command(
     entry = load_target(target)
     layers = entry.max_layers if max_layers is None else max_layers
     read = tokens_read(entry, [" ".join(tokens)], layers)[0]
-    sets = [parse_set(entry.program, text) for text in changes]
+    sets = [parse_set(entry.program, text) for text in changes or ()]
     found = interpret(entry.program, read, max_layers=layers, interventions=sets)
     if not [path for path in (html, out) if save(found, path, force=force)]:
         from espalier.show import coloured_trace
@@ -139,6 +142,8 @@ def compile_command(
     ----------
     sharpness
         The logit of a match; by default large enough that the rest gets a weight of exactly 0.
+    dtype
+        The numbers of the weights.
     merge
         Join rules into "x in S" first, for a narrower MLP.
     """
@@ -182,6 +187,10 @@ def verify_command(
         How many inputs.
     size
         How large an input may be.
+    seed
+        The seed of the random inputs.
+    dtype
+        The numbers that a program is compiled to; float32 by default.
     """
     from espalier.programs import ask, verify
 

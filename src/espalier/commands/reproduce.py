@@ -23,7 +23,8 @@ SMALLER = {
 
 def reproduce_command(
     name: Annotated[
-        str | None, Parameter(help="An experiment; without it, all are listed.")
+        str | None,
+        Parameter(help="An experiment, as bottom-up-figure-7; without one, all are listed."),
     ] = None,
     /,
     *,
@@ -38,10 +39,10 @@ def reproduce_command(
     ),
     only: Annotated[
         list[str] | None,
-        Parameter(help="Of several models, those with this whole word in their names; repeatable."),
+        Parameter(negative="", help="Train models with these whole words in their names; repeatable."),
     ] = None,
     seconds: Annotated[
-        float | None, Parameter(help="Stop then, to go on when asked for again.")
+        float | None, Parameter(help="Stop after so many; the same command goes on.")
     ] = None,
     device: Device = "auto",
     workers: Processes = None,
@@ -50,7 +51,7 @@ def reproduce_command(
 ) -> None:
     """Train what is missing, compute a figure's rows, draw it, and keep all of it in a folder.
 
-    Workers have a model each, of those that an experiment trains by themselves.
+    With --workers or --cluster, models that are trained one by one are shared out among processes.
     """
     from espalier import experiments
     from espalier.runs import Workers
@@ -72,6 +73,8 @@ def reproduce_command(
             workers=Workers(workers or 0, cluster),
             progress=progress,
         )
+    summary = experiments.find(name).summary
+    console().print(f"{name} ({scale}): {summary}\n", highlight=False)
     _show(found.table())
     console().print(f"{len(found.rows):,} rows and the figure are in {found.path}", highlight=False)
 

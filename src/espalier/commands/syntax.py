@@ -30,9 +30,11 @@ BANKS = Parameter(
 )
 Banks = Annotated[list[Path], BANKS]
 OutPairs = Annotated[
-    Path, Parameter(name=NAMES, help="A .parquet file, or a folder for a file a part.")
+    Path, Parameter(name=NAMES, help="A .parquet file; or a folder, for many files of a part each.")
 ]
-Sample = Annotated[int | None, Parameter(help="So many sentences, drawn; all by default.")]
+Sample = Annotated[
+    int | None, Parameter(help="Draw so many sentences at random; by default all are read.")
+]
 
 
 def register(app: App) -> None:

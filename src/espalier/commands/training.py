@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 
 from espalier.commands.output import NAMES, Cluster, Force, OutFolder, Processes
 from espalier.commands.progress import TooLongError, Yes, counting, reporting, say
+from espalier.commands.show import console, show_table
 from espalier.errors import ConfigError, FileError
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ Settings = Annotated[
     ),
 ]
 Config = Annotated[Path | None, Parameter(help="A TOML file of settings; flags override it.")]
-Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
+Device = Annotated[str, Parameter(help="auto, cpu or cuda; auto is cuda where there is one.")]
+Epochs = Annotated[int | None, Parameter(help="Passes over the training text.")]
+Hidden = Annotated[int | None, Parameter(help="Units of each layer.")]
 
 
 def register(app: App) -> None:
@@ -49,14 +52,15 @@ def train_scaffold(
     out: OutFolder,
     length: Annotated[int | None, Parameter(help="Tokens between open and close.")] = None,
     familiar: Annotated[bool | None, Parameter(help="Scaffolds also occur outside rules.")] = None,
-    epochs: int | None = None,
-    hidden: int | None = None,
-    seed: int | None = None,
+    epochs: Epochs = None,
+    hidden: Hidden = None,
+    seed: Annotated[int | None, Parameter(help="Of the corpus and of the first weights.")] = None,
     keep: Annotated[
-        str | None, Parameter(help="Checkpoints: epoch, epoch:5, log, step:1,10")
+        str | None,
+        Parameter(help="When checkpoints are kept: epoch, epoch:5, log, step:1,10."),
     ] = None,
     gradients: Annotated[
-        bool | None, Parameter(help="Record magnitudes along the scaffold.")
+        bool | None, Parameter(help="Record magnitudes of gradients along the scaffold.")
     ] = None,
     config: Config = None,
     settings: Settings = None,
@@ -85,11 +89,15 @@ def train_text(
     out: OutFolder,
     data: Annotated[str | None, Parameter(help="wikitext-2, a text file or a directory.")] = None,
     vocabulary: Annotated[int | None, Parameter(help="Keep the most frequent words.")] = None,
-    epochs: int | None = None,
-    hidden: int | None = None,
-    dropout: float | None = None,
-    tied: bool | None = None,
-    seed: int | None = None,
+    epochs: Epochs = None,
+    hidden: Hidden = None,
+    dropout: Annotated[
+        float | None, Parameter(help="Of the embedding, the output and between layers.")
+    ] = None,
+    tied: Annotated[
+        bool | None, Parameter(help="The decoder has the weights of the embedding.")
+    ] = None,
+    seed: Annotated[int | None, Parameter(help="Of the first weights and of dropout.")] = None,
     config: Config = None,
     settings: Settings = None,
     device: Device = "auto",
@@ -116,7 +124,7 @@ def train_text(
 
 
 def sweep(
-    file: Path,
+    file: Annotated[Path, Parameter(help="The TOML file: out, settings, and a [grid] of them.")],
     /,
     *,
     workers: Processes = None,
@@ -143,24 +151,30 @@ def sweep(
         run_sweep(planned, device=device, cluster=cluster, progress=progress)
 
 
-def runs(folder: Path = Path("runs"), /) -> None:
+def runs(
+    folder: Annotated[Path, Parameter(help="Where the folders of runs are.")] = Path("runs"), /
+) -> None:
     """A table of the runs in a folder; measures left as lines are turned into Parquet."""
-    from rich.console import Console
-    from rich.table import Table
-
     from espalier.runs import list_runs
 
-    table = Table("run", "kind", "status", "members", "epochs", "last measures", box=None)
+    rows = []
     for run in list_runs(folder):
         measures = "  ".join(f"{name} {value:.4g}" for name, value in run.measures.items())
-        epochs = f"{run.epoch:g}/{run.epochs}"
+        epochs = f"{run.epoch:g}/{run.epochs}" if run.epochs else "-"  # not all runs train
         shown = run.trouble or measures
-        table.add_row(run.name, run.kind, run.status, str(run.members), epochs, shown)
-    Console(markup=False).print(table if table.row_count else f"no runs in {folder}")
+        rows.append((run.name, run.kind, run.status, str(run.members), epochs, shown))
+    if rows:
+        head = ("run", "kind", "status", "members", "epochs", "last measures")
+        show_table(head, rows)
+    else:
+        console().print(f"no runs in {folder}", highlight=False)
 
 
-def fetch(name: str, /) -> None:
-    """Download a public data set and check it: wikitext-2, ud-english-ewt, scan."""
+def fetch(name: Annotated[str, Parameter(help="wikitext-2, ud-english-ewt or scan.")], /) -> None:
+    """Download a public data set and check it: wikitext-2, ud-english-ewt, scan.
+
+    It is put into ESPALIER_DATA, or into the user's cache where that is not set.
+    """
     from espalier.data import fetch as get
 
     with counting(f"bytes of {name}") as progress:
@@ -174,9 +188,9 @@ def branching(
         Path, Parameter(name=NAMES, help="A folder: text.txt and treebank.conllu are put there.")
     ],
     order: Annotated[str, Parameter(help="left (heads last) or right (heads first).")] = "left",
-    sentences: Annotated[int, Parameter(help="Of the text.")] = 5_000,
-    tests: Annotated[int, Parameter(help="Sentences of the treebank.")] = 500,
-    seed: int = 0,
+    sentences: Annotated[int, Parameter(help="How many sentences the text has.")] = 5_000,
+    tests: Annotated[int, Parameter(help="How many sentences the treebank has.")] = 500,
+    seed: Annotated[int, Parameter(help="Of the language and its sentences.")] = 0,
     force: Force = False,
 ) -> None:
     """Make up a language that branches to one side: a text, and a treebank of it."""

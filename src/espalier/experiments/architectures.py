@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OTHERS: tuple[Architecture, ...] = ("gru", "transformer")
+WORDS = {"gru": "GRU", "transformer": "Transformer"}
 FIGURES = {7: CLOSE, 8: FROM_OPEN, 9: GROWING, 10: HIDDEN, 11: FREQUENCY, 12: GRADIENTS}
 
 
@@ -119,7 +120,7 @@ def _at(scale: Scale, *, of: Experiment, architecture: Architecture) -> Any:
 EXPERIMENTS = {
     f"bottom-up-figure-{number}-{name}": replace(
         figure,
-        summary=f"{figure.summary}: {name}",
+        summary=f"{figure.summary}: {WORDS[name]}",
         config=partial(_at, of=figure, architecture=name),
     )
     for number, figure in FIGURES.items()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from espalier.experiments.architectures import WORDS
 from espalier.experiments.cache import RunCache
 from espalier.experiments.english_figures import ModelsOfText, draw, measure, tabulate
 from espalier.experiments.experiment import Experiment, Scale, check_scale
@@ -152,11 +153,11 @@ def _measures(rows: pandas.DataFrame) -> list[Row]:
 EXPERIMENTS = (
     {
         f"english-{name}": Experiment(
-            f"a {name} of WikiText-2, trained",
+            f"a {WORDS[name]} of WikiText-2, trained",
             partial(trained, architecture=name),
             measure,
             tabulate,
-            partial(draw, title=name),
+            partial(draw, title=WORDS[name]),
         )
         for name in ("gru", "transformer")
     }
@@ -166,12 +167,12 @@ EXPERIMENTS = (
             packaged,
             measure,
             tabulate,
-            partial(draw, title="transformer"),
+            partial(draw, title="Transformer"),
         )
     }
     | {
         f"syntax-{name}": Experiment(
-            f"interdependence and syntax in a {name}, layer by layer",
+            f"interdependence and syntax in a {WORDS[name]}, layer by layer",
             partial(read, architecture=name),
             syntax_by_layer,
             by_layer,

@@ -195,7 +195,8 @@ class SetValued:
         return self._codes[self.check(value)]
 
     def __str__(self) -> str:
-        return f"set, {len(self.values)} values over {self.size} elements"
+        values = "value" if len(self.values) == 1 else "values"
+        return f"set, {len(self.values)} {values} over {self.size} elements"
 
 
 Variable = Categorical | Numerical | SetValued

@@ -25,7 +25,7 @@ from espalier.nets.language import english_model
 from espalier.programs import Answer, ask, verify
 from espalier.show.figures import draw_weights, svg
 from espalier.show.pages import fill, page, plain
-from espalier.show.text import first_lines
+from espalier.show.text import count, first_lines
 from espalier.version import __version__
 from espalier.zoo import Entry
 
@@ -121,7 +121,7 @@ def render(results: list[Checked]) -> str:
         "demo.html",
         version=__version__,
         torch=torch.__version__,
-        threads=str(torch.get_num_threads()),
+        threads=count(torch.get_num_threads(), "thread"),
         table="\n".join(map(_row, results)),
         sections="\n".join(map(_section, results)),
         weights=svg(weights),

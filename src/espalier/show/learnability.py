@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from espalier.show.programs import program_text
-from espalier.show.text import first_lines
+from espalier.show.text import count, first_lines
 
 if TYPE_CHECKING:
     from espalier.learnability import Dropped, LocalOptimum, MinimalProgram, Parameter, Traces
@@ -19,12 +19,12 @@ SHOWN = 10
 def dropped_text(dropped: Dropped) -> str:
     """How much of what kind was dropped."""
     parts = {
-        "rules that never held": dropped.rules,
-        "conditions of rules that were not needed": dropped.constraints,
-        "tokens never seen": dropped.tokens,
-        "positions never seen": dropped.positions,
+        ("rule", "that never held"): dropped.rules,
+        ("condition", "of rules that were not needed"): dropped.constraints,
+        ("token", "never seen"): dropped.tokens,
+        ("position", "never seen"): dropped.positions,
     }
-    named = [f"{len(some):,} {what}" for what, some in parts.items() if some]
+    named = [f"{count(len(some), noun)} {why}" for (noun, why), some in parts.items() if some]
     return "dropped " + (", ".join(named) if named else "nothing")
 
 
