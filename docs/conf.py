@@ -38,8 +38,9 @@ toc_object_entries = False
 
 
 def setup(app):
-    """Write the reference from the code, read docstrings as Markdown, and set maths as MathML."""
+    """Write the reference, read docstrings as Markdown, set maths as MathML, link pictures."""
     app.connect("builder-inited", lambda _: site_building.write_reference(Path(app.srcdir)))
     app.connect("source-read", notebooks.read_source)
     app.connect("autodoc-process-docstring", site_building.read_markdown)
+    app.connect("html-page-context", site_building.link_pictures)
     app.add_html_math_renderer("mathml", site_building.INLINE, site_building.DISPLAY)

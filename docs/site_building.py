@@ -135,6 +135,24 @@ def prose(text: str) -> str:
     return "".join(pieces).replace("\n\\ ``", "\n``").removeprefix("\\ ")
 
 
+def link_pictures(app, page, template, context, doctree) -> None:
+    """Every picture of a page is a link to itself: a wide figure is read at its own size."""
+    context["body"] = linked(context.get("body", ""))
+
+
+def linked(body: str) -> str:
+    """The page's text with its pictures as links, but for those that lead elsewhere."""
+    whole = r'(?s)<a\b[^>]*>.*?</a>|<img\b[^>]*?src="([^"]+\.png)"[^>]*>'
+
+    def link(found: re.Match[str]) -> str:
+        picture, file = found[0], found[1]
+        if file is None or "sd-card" in picture:
+            return picture
+        return f'<a href="{file}" title="at its own size">{picture}</a>'
+
+    return re.sub(whole, link, body)
+
+
 def _converted(node, display: str) -> str:
     from latex2mathml.converter import convert
 

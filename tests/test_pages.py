@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from docs.site_building import linked
 
 from code_blocks import ROOT, blocks, pages, run
 
@@ -29,3 +30,11 @@ def test_tests_and_sources_that_a_page_names_are_there(page):
         assert any((ROOT / under / path).exists() for under in ("", "src")), path
     for name in re.findall(r"`(test_\w+)` in\s+`(tests/[\w/]+\.py)`", text):
         assert f"def {name[0]}(" in (ROOT / name[1]).read_text(encoding="utf-8"), name
+
+
+def test_pictures_of_the_site_are_links_to_themselves():
+    picture, door = '<img alt="A" src="_images/a.png" />', '<img class="sd-card-img" src="b.png"/>'
+    inside = f'<a href="page.html">{picture}</a>'
+    assert linked(f"{picture}{door}{inside}") == (
+        f'<a href="_images/a.png" title="at its own size">{picture}</a>{door}{inside}'
+    )

@@ -51,10 +51,9 @@ def _version(name: str) -> str:
 def _devices() -> str:
     import torch
 
-    from espalier.show.text import count
-
     cards = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    return ", ".join([f"cpu with {count(torch.get_num_threads(), 'thread')}", *cards])
+    threads = torch.get_num_threads()
+    return ", ".join([f"cpu with {threads} thread{'s' * (threads != 1)}", *cards])
 
 
 def _data() -> str:
