@@ -39,7 +39,9 @@ def reproduce_command(
     ),
     only: Annotated[
         list[str] | None,
-        Parameter(negative="", help="Train models with these whole words in their names; repeatable."),
+        Parameter(
+            negative="", help="Train models with this whole word in their names; repeatable."
+        ),
     ] = None,
     seconds: Annotated[
         float | None, Parameter(help="Stop after so many; the same command goes on.")
