@@ -168,6 +168,31 @@ def test_traces_of_another_program_are_refused(tmp_path) -> None:
         read_traces(path, entry.program)
 
 
+def test_tables_that_are_not_as_they_were_recorded_are_refused(tmp_path) -> None:
+    entry = zoo.load("parity-sequential-relative")
+    path = tmp_path / "parity.parquet"
+    es.record_traces(entry.program, [entry.encode("101")], out=path)
+    table = pq.read_table(path)
+    text = pa.array(["x"] * len(table))
+    for changed, name in (
+        (table.drop_columns(["before.parity"]), "before.parity"),
+        (table.append_column("before.parity", text), "before.parity"),
+        (table.set_column(0, "sublayer", pa.array([{"x": 1}] * len(table))), "sublayer"),
+        (table.set_column(3, "position", text), "position"),
+    ):
+        pq.write_table(changed, path)
+        with pytest.raises(es.FileError, match=rf"has no column '{name}' of .*; record them again"):
+            read_traces(path)
+    place = table.column_names.index("before.parity")
+    for code in (-2, 2):
+        codes = pa.array([code] * len(table), pa.int32())
+        pq.write_table(table.set_column(place, "before.parity", codes), path)
+        with pytest.raises(
+            es.FileError, match=rf"traces hold {code} as before.parity, which is no"
+        ):
+            read_traces(path).states("before")
+
+
 def test_a_damaged_file_is_told_as_such(tmp_path) -> None:
     entry = zoo.load("parity-sequential-relative")
     path = tmp_path / "parity.parquet"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from espalier.errors import FileError
 from espalier.interpreter import NULL, Column, Ints, State, Sublayer
 from espalier.language import Categorical, Numerical, Program, SetValued, Variable, show_value
 
@@ -78,9 +79,16 @@ class TraceTables:
 
 def columns_of(program: Program, table: pyarrow.Table, side: Side) -> dict[str, Column]:
     """Every variable's column as the machine holds it: codes (-1 is null), or reals (NaN is)."""
-    return {
-        name: _column(spec, table.column(f"{side}.{name}")) for name, spec in program.specs.items()
-    }
+    found = {}
+    for name, spec in program.specs.items():
+        try:
+            found[name] = _column(spec, table.column(f"{side}.{name}"))
+        except LookupError as error:
+            raise FileError(
+                f"the traces hold {error} as {side}.{name}, which is no value of {name!r} in their "
+                f"program; record them again"
+            ) from error
+    return found
 
 
 def _type(spec: Variable) -> Any:
@@ -112,13 +120,16 @@ def _array(spec: Variable, column: Column) -> Any:
 def _column(spec: Variable, stored: Any) -> Column:
     match spec:
         case Categorical():
-            return np.asarray(stored.fill_null(NULL).to_numpy()).astype(np.int64)
+            codes = np.asarray(stored.fill_null(NULL).to_numpy()).astype(np.int64)
+            if len(wrong := codes[(codes < NULL) | (codes >= len(spec.values))]):
+                raise LookupError(wrong[0])
+            return codes
         case Numerical():
             return np.asarray(stored.fill_null(np.nan).to_numpy())
         case SetValued(values=sets):
-            codes = {show_value(value): code for code, value in enumerate(sets)}
+            known = {show_value(value): code for code, value in enumerate(sets)}
             found = [
-                np.array([codes[name] for name in chunk.dictionary.to_pylist()], dtype=np.int64)[
+                np.array([known[name] for name in chunk.dictionary.to_pylist()], dtype=np.int64)[
                     chunk.indices.to_numpy()
                 ]
                 for chunk in stored.chunks

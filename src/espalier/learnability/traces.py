@@ -162,7 +162,8 @@ def read_traces(path: str | os.PathLike[str], program: Program | None = None) ->
         raise FileError(f"there is no file {file}")
     try:
         with pq.ParquetFile(file) as opened:
-            described = dict(json.loads((opened.schema_arrow.metadata or {})[KEY]))
+            schema = opened.schema_arrow
+            described = dict(json.loads((schema.metadata or {})[KEY]))
             rows, distinct = opened.metadata.num_rows, bool(described["distinct"])
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
@@ -175,6 +176,12 @@ def read_traces(path: str | os.PathLike[str], program: Program | None = None) ->
         raise FileError(
             f"the traces in {file} are of another program; record them again from this one"
         )
+    for column in TraceTables(program, vectors=False, metadata={}).schema:
+        if [one.type for one in schema if one.name == column.name] != [column.type]:
+            raise FileError(
+                f"{file} has no column {column.name!r} of {column.type}, as traces of its program "
+                f"have; record them again"
+            )
     return Traces(program, file, rows, distinct)
 
 
