@@ -2,9 +2,10 @@
 
 python -m benchmarks.fuzz [--seconds N] writes results/fuzz.json and docs/results/faults.md; with
 [--cases 100] [--first N] [--formats NAME ...] it only prints its table. Case number N of a format
-is always the same bytes: `--only toml:17` shows one. An error of another library, more than 5
-seconds of computing, or a gigabyte of memory more than at the start is a finding. Cases run in
-forked processes, many in each; one that is lost is told.
+is always the same bytes: `--only toml:17` shows one. odd-toml, odd-parquet and so on: whole files
+with odd content, tried where they are named. An error of another library, more than 5 seconds
+of computing, or a gigabyte of memory more than at the start is a finding. Cases run in forked
+processes, many in each; one that is lost is told.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import pyarrow.parquet  # noqa: F401
 
 from benchmarks.fault_page import write_page
 from benchmarks.forked import Limits, run
+from benchmarks.fuzz_structures import odd_targets
 from benchmarks.fuzz_targets import Target, targets
 from benchmarks.harness import report
 from espalier.errors import EspalierError
@@ -95,7 +97,8 @@ def case_of(target: Target, number: int) -> tuple[str, bytes]:
     """The suffix and bytes of one case."""
     dice = random.Random(f"{target.name} {number}")
     suffix, good = dice.choice(list(target.good))
-    return suffix, (mutate_words if target.name == "commands" else mutate)(good, dice)
+    change = target.change or (mutate_words if target.name == "commands" else mutate)
+    return suffix, change(good, dice)
 
 
 def try_case(target: Target, number: int, place: Path) -> str:
@@ -166,13 +169,14 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        known = targets(Path(folder))
+        usual = targets(Path(folder))
+        known = usual | odd_targets(usual)
         if given.only:
             name, _, number = given.only.partition(":")
             print(repr(case_of(known[name], int(number))))
             print(try_case(known[name], int(number), Path(tempfile.mkdtemp())))
             return
-        for name in given.formats or known:
+        for name in given.formats or usual:
             began = time.monotonic()
             numbers = range(given.first, given.first + given.cases)
             tried = dict(findings(known[name], numbers, given.seconds))

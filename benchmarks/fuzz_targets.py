@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import random
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -70,6 +71,7 @@ class Target:
     name: str
     good: Sequence[tuple[str, bytes]]
     read: Callable[[Path], Any]
+    change: Callable[[bytes, random.Random], bytes] | None = None  # by default of its bytes
 
 
 def targets(place: Path) -> dict[str, Target]:
@@ -78,6 +80,8 @@ def targets(place: Path) -> dict[str, Target]:
     made.save(place)
     text, bank = (place / "text.txt").read_bytes(), (place / "treebank.conllu").read_bytes()
     some = text[:400]
+    treebank(place / "treebank.conllu").save(place / "treebank.npz")
+    prepared = (place / "treebank.npz").read_bytes()
     return {
         one.name: one
         for one in (
@@ -85,6 +89,7 @@ def targets(place: Path) -> dict[str, Target]:
             Target("parquet", _parquet_files(place), _read_parquet),
             Target("toml", [(".toml", SWEEP.encode())], _read_toml),
             Target("conllu", [(".conllu", bank[:3_000]), (".conllu", bank[:600])], treebank),
+            Target("npz", [(".npz", prepared)], treebank),
             Target("text", [(".txt", some), (".txt", "é ü 漢字 x\n".encode() * 30)], text_corpus),
             Target("commands", [(".words", one.encode()) for one in COMMANDS], _run),
         )

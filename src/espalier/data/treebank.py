@@ -217,7 +217,7 @@ def load_treebank(path: str | os.PathLike[str]) -> Treebank:
     """What `Treebank.save` wrote, if it still is a treebank."""
     check_readable(path)
     try:
-        with np.load(Path(path), allow_pickle=False) as held:
+        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as held:
             names = {
                 part: tuple(held[part].tobytes().decode().split("\n"))
                 for part in ("name", "words", "relations", "ids")
@@ -244,7 +244,7 @@ _COLUMNS = ("heads", "tags", "word_ids", "relation_ids")  # a number for each wo
 def _fault(columns: dict[str, Array], names: dict[str, tuple[str, ...]]) -> str | None:
     """What in the arrays is not a treebank's, if anything is."""
     for name, array in columns.items():
-        if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
+        if array.ndim != 1 or array.dtype.kind != "i" or not len(array):
             return f"its {name} are of type {array.dtype} and shape {array.shape}"
     words, starts = len(columns["heads"]), columns["starts"]
     known = (words, len(TAGS), len(names["words"]), len(names["relations"]))
