@@ -189,6 +189,32 @@ def test_what_may_never_end_or_never_begin_is_no_file(tmp_path):
         check_plain(place)
 
 
+def test_a_pipe_that_is_open_already_is_read_once():
+    """As by `zcat treebank.gz | espalier probe -t /dev/stdin`, or a shell's <(...)."""
+    from espalier.data import read_conllu, stretches
+    from espalier.training import read_toml
+
+    def piped(text):
+        end, start = os.pipe()
+        os.write(start, text.encode())
+        os.close(start)
+        return end
+
+    token = "1\tYes\tyes\tINTJ\t_\t_\t0\troot\t_\t_\n\n"
+    reads = {
+        "[recipe]\nepochs = 3": lambda file: read_toml(file)["recipe"]["epochs"] == 3,
+        token: lambda file: [one.words for one in read_conllu(file)] == [("Yes",)],
+    }
+    for text, read in reads.items():
+        end = piped(text)
+        assert read(f"/dev/fd/{end}")
+        os.close(end)
+    end = piped(token)
+    with pytest.raises(FileError, match=r"is a pipe, not a file"):  # it would be read twice
+        stretches([Path(f"/dev/fd/{end}")], pairs=9)
+    os.close(end)
+
+
 def test_what_a_killed_process_left_half_written_is_removed_and_nothing_else(tmp_path, monkeypatch):
     def killed(*given, **more):
         raise KeyboardInterrupt

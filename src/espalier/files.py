@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MARK = "written by espalier"  # is in every page, figure and Parquet file
+_OPEN = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")  # what this process has open has such names
 UNFINISHED = ".unfinished"  # ends the names of files that are being written
 LONGEST_SHOWN = 200  # characters of a name
 FRAME_SUFFIXES = (".csv", ".parquet", ".json")
@@ -117,8 +118,10 @@ def check_readable(path: str | os.PathLike[str]) -> None:
         raise FileError(f"cannot read {path}: {error.strerror}") from error
 
 
-def check_plain(path: str | os.PathLike[str]) -> None:
+def check_plain(path: str | os.PathLike[str], *, piped: bool = False) -> None:
     """Refuse a device, a pipe or a socket: reading it may never end, or never begin.
+
+    What is read but once may be `piped`: a pipe that is open already, by | or a shell's <(...).
 
     >>> check_plain(os.devnull)
     Traceback (most recent call last):
@@ -127,6 +130,8 @@ def check_plain(path: str | os.PathLike[str]) -> None:
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):  # whoever opens it says why it cannot be read
+        return
+    if piped and stat.S_ISFIFO(mode) and os.path.abspath(path).startswith(_OPEN):
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         kind = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"

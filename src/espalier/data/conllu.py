@@ -61,7 +61,7 @@ def treebank(
 def read_conllu(path: str | os.PathLike[str]) -> Iterator[Parsed]:
     """The sentences of one file, checked as they are read."""
     file = Path(path)
-    check_plain(file)
+    check_plain(file, piped=True)
     try:
         with file.open(encoding="utf-8-sig") as lines:  # some editors write a mark at the start
             yield from parse_conllu(lines, str(file))

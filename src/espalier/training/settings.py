@@ -50,10 +50,12 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     {'recipe': {'epochs': 3}}
     """
     file = as_path(path)
-    check_plain(file)
+    check_plain(file, piped=True)
     try:
-        if file.stat().st_size <= LONGEST:
-            return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        with file.open("rb") as opened:
+            content = opened.read(LONGEST + 1)
+        if len(content) <= LONGEST:
+            return tomllib.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise FileError(f"there is no config to read at {file}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of too many digits
