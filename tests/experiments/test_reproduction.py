@@ -144,6 +144,10 @@ def test_what_is_not_there_or_something_else_is_refused(cache, tmp_path):
     trained = cache.trained(familiarity("smoke")).folder.path
     with pytest.raises(ConfigError, match="of kind 'scaffold', not a reproduction"):
         reproduce("bottom-up-figure-7", scale="smoke", out=trained, runs=cache)
+    for given in ({"workers": 2}, {"device": "cuda"}, {"progress": print}):
+        with pytest.raises(ConfigError, match="a RunCache, which has a device, workers and prog"):
+            reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path / "x", runs=cache, **given)
+    assert not (tmp_path / "x").exists()
 
 
 def test_an_ensemble_of_other_models_is_refused(tmp_path):

@@ -32,6 +32,9 @@ def test_the_example_of_a_program_is_answered_as_expected(session, name):
     assert trace["answer"] == trace["expected"] == weights["answer"]
     assert weights["differences"] == 0
     assert weights["layers"] == trace["layers"]
+    if name in es.zoo.names():  # as the pages of programs and the command line count them
+        rules = es.zoo.load(name).program.rules
+        assert (about["rules"], about["resets"]) == (len(rules), len(rules.resets))
     json.dumps(trace, allow_nan=False)
 
 

@@ -135,6 +135,11 @@ def reproduce(
     _refuse_limits(only, seconds)
     check_progress(progress)
     workers = Workers.of(workers)
+    if isinstance(runs, RunCache) and (workers != HERE or device != "auto" or progress is not None):
+        raise ConfigError(
+            "runs= is a RunCache, which has a device, workers and progress of its own; give them "
+            "to that"
+        )
     experiment = find(name)
     chosen = experiment.config(check_scale(scale)) if config is None else config
     chosen = _narrowed(chosen, only)

@@ -56,7 +56,8 @@ def describe_program(session: Session, asked: Answer) -> Answer:
         "output": program.output_name,
         "causal": program.causal,
         "halts": halt and f"{halt.variable} = {program.write(halt.variable, halt.value)}",
-        "rules": None if rules is None else sum(not rule.is_reset for rule in rules),
+        "rules": None if rules is None else len(rules),
+        "resets": None if rules is None else sum(rule.is_reset for rule in rules),
         "variables": [
             {"name": name, "kind": str(spec), "choices": _choices(program, name)}
             for name, spec in program.variables.items()

@@ -67,6 +67,7 @@ export function programsView({ ask, state, update, say, live }) {
     chooser.value = name;
     summary.textContent = `${about.summary}. ${plural(about.variables.length, "variable")}, ` +
       `${plural(about.heads.length, "head")}, ${about.rules === null ? "more rules than can be listed" : plural(about.rules, "rule")}` +
+      `${about.resets ? ` (${plural(about.resets, "reset")})` : ""}` +
       `${about.halts ? `; halts when ${about.halts} everywhere` : ""}.`;
     if (text === null) sets = [];
     input.value = text ?? about.example;

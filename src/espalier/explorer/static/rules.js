@@ -18,7 +18,7 @@ export function rulesPanel({ ask }) {
     box.value = query;
     const found = await search(() => ask(query));
     if (mine !== turn || found === null) return;
-    count.textContent = found.error ?? `${plural(found.found, "rule")}, of which ${found.fired} fired on this input${found.rules.length < found.found ? `; the first ${found.rules.length} are listed` : ""}.`;
+    count.textContent = found.error ?? `${plural(found.found, "rule")} (resets left out), of which ${found.fired} fired on this input${found.rules.length < found.found ? `; the first ${found.rules.length} are listed` : ""}.`;
     list.replaceChildren(...(found.rules ?? []).map(([name, text, fired]) =>
       make("tr", { class: fired ? "fired" : "" }, make("td", {}, String(name)), make("td", {}, fired ? `${fired}×` : ""), make("td", {}, make("code", {}, text)))));
   }
