@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import RESULTS
 from espalier.files import write_text
 
+Rows = list[dict[str, Any]]
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "faults.md"
 HEAD = """# Faults
+
+{short}
 
 ## Runs that are killed, and worse
 
@@ -51,14 +55,37 @@ own affair), and network file systems without locks, but for a test that takes t
 
 def write_page() -> None:
     """Write the page, with the tables that are there."""
-    text = HEAD + _table("faults")
-    if (RESULTS / "fuzz.json").exists():
-        text += FUZZ + _table("fuzz")
+    faults, fuzz = (_found(name) for name in ("faults", "fuzz"))
+    text = HEAD.format(short=_in_short(faults["rows"], fuzz["rows"])) + _table("faults", faults)
+    if fuzz["rows"]:
+        text += FUZZ + _table("fuzz", fuzz)
     write_text(PAGE, text + TAIL)
 
 
-def _table(name: str) -> str:
-    found = json.loads((RESULTS / f"{name}.json").read_text())
+def _found(name: str) -> dict[str, Any]:
+    file = RESULTS / f"{name}.json"
+    return json.loads(file.read_text()) if file.exists() else {"rows": []}
+
+
+def _in_short(faults: Rows, fuzz: Rows) -> str:
+    """What was asked, what came out, and how sure it is."""
+    kinds, met = len({row["run"] for row in faults}), sum(row["tried"] for row in faults)
+    same = sum(row["equal in the end"] for row in faults)
+    told = [
+        "Does a run survive being killed, a full disk, a second process, an edited manifest; and",
+        "are damaged files and command lines refused with a clear word?",
+        f"{kinds} kinds of run met {met:,} faults; {'all' if same == met else f'{same:,}'} were",
+        "equal in the end to a run that met none.",
+    ]
+    if fuzz:
+        tried, wrong = (sum(row[name] for row in fuzz) for name in ("tried", "wrong"))
+        told.append(f"Of {tried:,} changed files and command lines {wrong or 'none'} ended in")
+        told.append("another library's traceback, a hang or too much memory.")
+    told.append("Faults and changes are drawn at random, once, on one machine.")
+    return textwrap.fill(" ".join(told), 100)
+
+
+def _table(name: str, found: dict[str, Any]) -> str:
     where, rows = found["machine"], found["rows"]
     names = [key for key in rows[0] if name == "fuzz" or key != "wrong"]
     lines = [names, ["---"] * len(names), *([_shown(row[key]) for key in names] for row in rows)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,11 @@ GROWS = {
     "batch": "inputs",
     "sentences": "sentences",
 }
+SHORT = ("rules", "positions", "layers", "batch", "sentences")
 Rows = list[dict[str, Any]]
 HEAD = """# Cost as work grows
+
+{short}
 
 ```
 python -m benchmarks.scaling
@@ -89,6 +93,20 @@ def bends(rows: Rows) -> list[str]:
     ]
 
 
+def _in_short(rows: Rows) -> str:
+    """What was asked, what came out, and how sure it is."""
+    steep, most = len(bends(rows)), max(row["MB"] for row in rows)
+    largest = {work: max(r["size"] for r in rows if r["work"] == work) for work in SHORT}
+    sizes = ", ".join(f"{size:,} {GROWS[work]}" for work, size in largest.items())
+    said = f"are above {STEEP} in {steep}" if steep else f"are {STEEP} at most in all"
+    told = [
+        "How do time and memory grow with rules, positions, layers, batches and sentences?",
+        f"Slopes of time {said} steps of more than {SLOW} s, up to {sizes}.",
+        f"The most memory is {most:,.0f} MB. One run, most sizes measured once.",
+    ]
+    return textwrap.fill(" ".join(told), 100)
+
+
 def write_page(rows: Rows, machine: dict[str, Any]) -> None:
     """Write the page and the figure."""
     where = f"{machine['cpu']}, torch {machine['torch']}, one run"
@@ -102,7 +120,8 @@ def write_page(rows: Rows, machine: dict[str, Any]) -> None:
     found = "".join(f"- {line}\n" for line in bends(rows)) or "none."
     told = f"Slopes above {STEEP} of steps that take more than {SLOW} s:\n\n{found}"
     table = "\n".join(lines)
-    text = f"{HEAD}{where}:\n\n{table}\n{TAIL.format(bends=told.rstrip())}"
+    head = HEAD.format(short=_in_short(rows))
+    text = f"{head}{where}:\n\n{table}\n{TAIL.format(bends=told.rstrip())}"
     write_text(DOCS / "results" / "scaling.md", text)
     write_figure(DOCS / "images" / "scaling.png", draw(rows))
 

@@ -58,13 +58,16 @@ def test_what_is_no_folder_for_a_run_is_refused(out):
         (lambda: es.network(es.english_model(), device=[]), r"'\[\]' is not a device; use 'cpu'"),
         (lambda: es.treebank(BANK, name=np.arange(3)), r"name is \[0 1 2\], of type ndarray"),
         (lambda: es.margins(HISTOGRAM.program, [[1]], realism=3), "realism is 3, of type int"),
-        (lambda: es.minimal(HISTOGRAM.program, [[1]], workers=2), "workers is 2, of type int; W"),
-        (lambda: Workers("2"), "at least one worker is needed; found workers = 2"),
+        (
+            lambda: es.minimal(HISTOGRAM.program, [[1]], workers=[]),
+            r"workers is \[\], of type list",
+        ),
+        (lambda: Workers("2"), "workers is 2, of type str; int is expected"),
         (lambda: es.evaluate(HISTOGRAM, CASES, engine="compiled"), r"give Interpreter\(\) or Comp"),
         (lambda: es.evaluate(HISTOGRAM, CASES, progress=True), "progress is True, which is no fun"),
         (lambda: es.train(es.ParityRun(), progress=True), "progress is True, which is no function"),
         (lambda: es.reproduce("alta-table-2", only=None), "only is None; give a list of words"),
-        (lambda: es.reproduce("alta-table-2", workers=2), "workers is 2, of type int; Workers is"),
+        (lambda: es.reproduce("alta-table-2", workers=2.5), "workers is 2.5, of type float; int"),
         (lambda: es.to_onnx(COMPILED, None, layers=2), "None is no path"),
         *[
             (lambda name=name: es.train(es.ParityRun(), device=name), f"on device '{name}'; use")

@@ -51,7 +51,6 @@ def test_curves_grow_while_training_goes_on(visit, address, runs_folder):
             for _ in range(2):
                 before = line.get_attribute("d")
                 expect(line).not_to_have_attribute("d", before, timeout=300_000)
-            assert len(line.get_attribute("d")) >= len(before)
             row = visit.locator(".runs tbody tr", has_text="live")
             expect(row.locator(".state")).to_have_text("running")
             expect(row).to_contain_text("of 20000")

@@ -131,7 +131,7 @@ def test_a_part_cut_short_is_answered_again(entry, tmp_path, monkeypatch) -> Non
     whole = evaluate(entry, cases, engine=Interpreter(1), out=tmp_path)
     part = tmp_path / "cases" / "part-000000010.parquet"
     part.write_bytes(part.read_bytes()[:-20])
-    (tmp_path / "cases" / ".part-000000020.parquet.abcd1234").write_bytes(b"PAR1")
+    (tmp_path / "cases" / ".part-000000020.parquet.abcd1234.unfinished").write_bytes(b"PAR1")
     seen: list[int] = []
     again = evaluate(
         entry, cases, engine=Interpreter(1), out=tmp_path, progress=lambda n, _: seen.append(n)

@@ -84,6 +84,6 @@ def test_a_file_that_was_changed_is_not_read(tmp_path):
 
 def test_what_a_kill_left_is_removed(tmp_path):
     (tmp_path / FILE).touch()
-    (tmp_path / f".{FILE}.abcd1234").touch()
+    (tmp_path / f".{FILE}.abcd1234.unfinished").touch()
     list(fill_table(tmp_path, adder(tmp_path, 9), [Job("0", (1,))], columns=COLUMNS))
     assert [file.name for file in tmp_path.iterdir()] == ["part-0.parquet"]

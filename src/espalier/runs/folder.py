@@ -19,6 +19,7 @@ from espalier.errors import FileError, ModelError, is_number
 from espalier.files import as_path, atomic_path, check_readable, check_utf8, onto_disk, write_text
 from espalier.runs.learner import Row, Snapshot
 from espalier.runs.lock import check_held, signature_of
+from espalier.runs.rows import read_parquet, row_of, whole_lines
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -102,7 +103,7 @@ class RunFolder:
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
         parts = sorted((self.path / table).glob("part-*.parquet"))
         if lines.exists() and not parts:
-            return [_row(lines, n, text) for n, text in enumerate(_whole_lines(lines), start=1)]
+            return [row_of(lines, n, text) for n, text in enumerate(whole_lines(lines), start=1)]
         return [row for file in parts or [parquet] if file.exists() for row in read_parquet(file)]
 
     def own_tables(self) -> set[str]:
@@ -146,7 +147,7 @@ class RunFolder:
         self._check_held()
         lines = self.path / f"{table}.jsonl"
         if lines.exists() and not lines.read_bytes().endswith(b"\n"):
-            write_text(lines, "".join(f"{text}\n" for text in _whole_lines(lines)))
+            write_text(lines, "".join(f"{text}\n" for text in whole_lines(lines)))
         with onto_disk(lines), lines.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows)
             file.flush()
@@ -291,42 +292,3 @@ def _checked_manifest(file: Path, found: Any) -> dict[str, Any]:
         f"{file} is not a run's; is this folder a run? give another folder, or put right what it "
         f"says ({why})"
     )
-
-
-def _whole_lines(file: Path) -> list[str]:
-    """The lines of a file; the last is left out if a kill cut it short."""
-    check_readable(file)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise FileError(f"{file} is damaged ({error}); remove it to go on without it") from error
-    whole = text[: text.rfind("\n") + 1]
-    return [line for line in whole.split("\n") if line]
-
-
-def read_parquet(file: Path) -> list[Row]:
-    """The rows of one file."""
-    import pyarrow
-    import pyarrow.parquet
-
-    check_utf8(file)
-    check_readable(file)
-    try:
-        table = pyarrow.parquet.read_table(file, page_checksum_verification=True)
-        found: list[Row] = table.to_pylist()
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        raise FileError(
-            f"{file} is damaged ({error}); remove it to go on without the measures in it"
-        ) from error
-    return found
-
-
-def _row(file: Path, number: int, line: str) -> Row:
-    try:
-        found: Row = json.loads(line)
-        why = "" if isinstance(found, dict) else f"a {type(found).__name__}, not a row"
-    except (ValueError, RecursionError) as error:
-        why = f"not JSON ({error})"
-    if why:
-        raise FileError(f"{file}, line {number}, is {why}; remove the line to go on")
-    return found
