@@ -90,9 +90,11 @@ def start(work: Callable[[], object], limits: Limits | None = None) -> Child:
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:  # where a full disk takes no more, a child would go on as its parent
+            os._exit(status)
 
 
 def run(work: Callable[[], object], limits: Limits | None = None) -> Ended:

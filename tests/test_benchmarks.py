@@ -1,6 +1,7 @@
 """Benchmarks that are tried with less than all of their cells leave the published tables alone."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -63,3 +64,16 @@ def test_the_pages_of_faults_and_scaling_are_what_the_commands_write(monkeypatch
     assert [path.name for path in written] == ["faults.md", "scaling.md"]
     for path, text in written.items():
         assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_child_whose_output_finds_the_disk_full_ends_there():
+    """It went on as its parent, and removed the folder of the whole benchmark."""
+    code = (
+        "import os, tempfile\n"
+        "from benchmarks.forked import Limits, run\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    run(lambda: print('x' * 5_000), Limits(file_bytes=100))\n"
+        "    assert os.path.exists(folder)\n"
+    )
+    root = harness.RESULTS.parents[1]
+    assert not subprocess.run([sys.executable, "-c", code], cwd=root, timeout=300).returncode
