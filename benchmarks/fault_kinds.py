@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from espalier.cli import main
 from espalier.data import BranchingConfig, branching_corpus
 from espalier.nets import read_safetensors
 from espalier.programs import Case, Interpreter
-from espalier.runs import EveryEpoch, Plan, RunFolder
+from espalier.runs import LOCK, EveryEpoch, Plan, RunFolder
 
 SMALL_TEXT = ("--epochs", "4", "--hidden", "8", "--set", "recipe.batch=4", "--set", "keep=log")
 SMALL_CORPUS = (
@@ -109,7 +110,8 @@ def _evaluate(out: Path) -> None:
     try:
         es.evaluate(entry, cases, engine=Interpreter(workers=1), out=out / "run")
     except es.EspalierError as error:
-        print(f"espalier: {error}", flush=True)
+        with suppress(OSError):  # the disk that is full has this output too
+            print(f"espalier: {error}", flush=True)
         raise SystemExit(2) from error
 
 
@@ -119,9 +121,12 @@ def _reproduce(out: Path) -> None:
 
 
 def content(out: Path) -> dict[str, Any]:
-    """All that a folder holds but times: tables, tensors with metadata, manifests, pictures."""
+    """All that a folder holds but times: tables, tensors with metadata, manifests, pictures.
+
+    A lock is none of it: one that is left by a kill after the last file was written is stale.
+    """
     found: dict[str, Any] = {}
-    for file in sorted(out.rglob("*")):
+    for file in sorted(one for one in out.rglob("*") if one.name != LOCK):
         name = str(file.relative_to(out))
         if file.suffix == ".safetensors":
             tensors, metadata = read_safetensors(file)
