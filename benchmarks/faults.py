@@ -143,6 +143,9 @@ def read_only(trial: Trial, count: int) -> Iterator[Outcome]:
     yield _said(ended, "Permission denied"), trial.finish(out)
 
 
+HELD = ("is being worked on by process", "was removed as work on it began")
+
+
 def two_at_once(trial: Trial, count: int) -> Iterator[Outcome]:
     """A second process on a folder while the first one holds it."""
     out = trial.fresh()
@@ -154,7 +157,7 @@ def two_at_once(trial: Trial, count: int) -> Iterator[Outcome]:
         time.sleep(0.001)
     # Where nothing is kept on the way, both do all of it, and the file is written whole twice.
     both = ended.status == second.status == 0
-    refused = [one for one in (ended, second) if "is being worked on by process" in one.text]
+    refused = [one for one in (ended, second) if any(word in one.text for word in HELD)]
     said = "refused" if refused else "both ended" if both else ended.text + second.text
     yield _trouble(ended) or _trouble(second) or said, trial.finish(out)
 

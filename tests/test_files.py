@@ -228,6 +228,29 @@ def test_what_a_killed_process_left_half_written_is_removed_and_nothing_else(tmp
             patch.setattr(Path, "unlink", killed)
             with atomic_path(tmp_path / name):
                 raise KeyboardInterrupt
-    assert len(list(tmp_path.iterdir())) == len(kept) + 3
+    half = tmp_path / ".epoch-1.safetensors.a1b2c3d4.unfinished"
+    half.mkdir()
+    (half / ".tmpa1b2c3").write_text("")  # as safetensors leaves it
+    assert len(list(tmp_path.iterdir())) == len(kept) + 4
     remove_leftovers(tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(kept)
+
+
+def test_what_safetensors_writes_beside_its_file_goes_with_a_kill(tmp_path, monkeypatch):
+    import safetensors.torch
+    import torch
+
+    from espalier.nets import write_safetensors
+
+    def killed(tensors, file, metadata):
+        Path(file).with_name(".tmpa1b2c3").write_text("")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(safetensors.torch, "save_file", killed)
+    monkeypatch.setattr("shutil.rmtree", lambda *given, **more: None)  # of what a kill leaves
+    with suppress(KeyboardInterrupt):
+        write_safetensors(tmp_path / "epoch-1.safetensors", {"a": torch.zeros(2)}, {})
+    monkeypatch.undo()
+    assert [one.is_dir() for one in tmp_path.iterdir()] == [True]
+    remove_leftovers(tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 import stat
 import sys
 import tempfile
@@ -63,6 +64,15 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary folder beside `path`, for libraries that write more than the file they name."""
+    place = Path(path)
+    prefix = f".{place.name}."
+    with tempfile.TemporaryDirectory(UNFINISHED, prefix, place.parent) as name:
+        yield Path(name)
 
 
 def as_path(path: object) -> Path:
@@ -141,13 +151,16 @@ def check_plain(path: str | os.PathLike[str], *, piped: bool = False) -> None:
 
 
 def remove_leftovers(folder: str | os.PathLike[str]) -> None:
-    """Remove the temporary files of a process that was killed while it wrote in a folder.
+    """Remove the temporary files and folders of a process that was killed while it wrote in a folder.
 
     Only whoever works there alone may do so.
     """
     for file in Path(folder).glob(f".*{UNFINISHED}"):
         if re.fullmatch(rf"\..+\.\w{{8}}{re.escape(UNFINISHED)}", file.name):
-            file.unlink(missing_ok=True)
+            if file.is_dir() and not file.is_symlink():
+                shutil.rmtree(file, ignore_errors=True)
+            else:
+                file.unlink(missing_ok=True)
 
 
 @contextmanager

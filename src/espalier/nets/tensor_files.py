@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from espalier.errors import FileError, ModelError
-from espalier.files import atomic_path, check_readable
+from espalier.files import atomic_path, check_readable, folder_beside
 
 Tensors = dict[str, Tensor]
 
@@ -31,8 +31,10 @@ def write_safetensors(
 
     held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     found = json.dumps(checksums(held, metadata))
-    with atomic_path(path) as temporary:
-        save_file(held, temporary, {**metadata, CHECKSUMS: found})
+    with atomic_path(path) as temporary, folder_beside(path) as folder:
+        # It writes a hidden file beside the one it is asked for, which a kill would leave there.
+        save_file(held, folder / "whole", {**metadata, CHECKSUMS: found})
+        (folder / "whole").replace(temporary)
 
 
 def read_safetensors(path: str | os.PathLike[str]) -> tuple[Tensors, dict[str, str]]:
