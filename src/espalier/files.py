@@ -68,7 +68,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def folder_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary folder beside `path`, for libraries that write more than the file they name."""
+    """A temporary folder beside `path`, for libraries that write more than the file they name.
+
+    safetensors writes a hidden file there, which a kill would leave beside the one that is named.
+    """
     place = Path(path)
     prefix = f".{place.name}."
     with tempfile.TemporaryDirectory(UNFINISHED, prefix, place.parent) as name:
@@ -151,7 +154,7 @@ def check_plain(path: str | os.PathLike[str], *, piped: bool = False) -> None:
 
 
 def remove_leftovers(folder: str | os.PathLike[str]) -> None:
-    """Remove the temporary files and folders of a process that was killed while it wrote in a folder.
+    """Remove what a process left half-written that was killed while it wrote in a folder.
 
     Only whoever works there alone may do so.
     """

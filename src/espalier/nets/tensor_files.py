@@ -32,7 +32,6 @@ def write_safetensors(
     held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     found = json.dumps(checksums(held, metadata))
     with atomic_path(path) as temporary, folder_beside(path) as folder:
-        # It writes a hidden file beside the one it is asked for, which a kill would leave there.
         save_file(held, folder / "whole", {**metadata, CHECKSUMS: found})
         (folder / "whole").replace(temporary)
 
