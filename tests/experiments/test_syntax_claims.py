@@ -24,14 +24,15 @@ def rows_of(seeds, *, effect, uuas, falls=0.1):
 
 
 def test_every_statement_is_decided_over_seeds():
-    decided = pd.DataFrame(decide(rows_of(5, effect=-0.03, uuas=0.37)))
+    rows = rows_of(5, effect=-0.03, uuas=0.37)
+    decided = pd.DataFrame(decide(rows))
     assert decided["holds"].all()
     assert len(decided) == 10
     assert (decided["seeds"] == 5).all()
     probe = decided[decided["claim"] == "S5"].iloc[0]
     wanted = np.mean([0.37 + 0.001 * seed - 0.4 for seed in range(5)])
     assert probe["mean"] == pytest.approx(wanted)
-    assert set(tabulate(decided)["verdict"]) == {"holds"}
+    assert set(tabulate(rows)["verdict"]) == {"holds"}
 
 
 @pytest.mark.parametrize(

@@ -107,19 +107,18 @@ def decide(rows: pandas.DataFrame) -> list[Row]:
 
 
 def measure(config: Seeds, cache: RunCache) -> list[Row]:
-    """The statements, decided."""
-    import pandas as pd
-
-    return decide(pd.DataFrame(cache.rows(syntax_rows, Checkpoints(config.language))))
+    """All that is said of every model after training: the rows of `syntax_rows`."""
+    return cache.rows(syntax_rows, Checkpoints(config.language))
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
     """One row a statement, a column a space."""
-    cells = [f"{r.mean:.3g} [{r.low:.3g}, {r.high:.3g}]" for r in rows.itertuples()]
+    decided = _decided(rows)
+    cells = [f"{r.mean:.3g} [{r.low:.3g}, {r.high:.3g}]" for r in decided.itertuples()]
     keys = ["claim", "statement", "quantity", "holds if"]
-    rows = rows.assign(**{"holds if": rows["side"] + " 0"})
-    wide = rows.assign(cell=cells).pivot(index=keys, columns="space", values="cell")
-    verdicts = {key: verdict_on(some) for key, some in rows.groupby(keys)}
+    decided = decided.assign(**{"holds if": decided["side"] + " 0"})
+    wide = decided.assign(cell=cells).pivot(index=keys, columns="space", values="cell")
+    verdicts = {key: verdict_on(some) for key, some in decided.groupby(keys)}
     return wide.assign(verdict=[verdicts[key] for key in wide.index]).reset_index()
 
 
@@ -127,7 +126,16 @@ def draw(rows: pandas.DataFrame) -> Figure:
     """A panel a statement."""
     from espalier.show.figures import draw_verdicts
 
-    return draw_verdicts(rows.assign(length=rows["space"]), x_label="hidden states, or logits")
+    decided = _decided(rows)
+    return draw_verdicts(
+        decided.assign(length=decided["space"]), x_label="hidden states, or logits"
+    )
+
+
+def _decided(rows: pandas.DataFrame) -> pandas.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(decide(rows))
 
 
 def _with(own: pandas.DataFrame, free: pandas.DataFrame) -> pandas.DataFrame:
