@@ -19,7 +19,7 @@ def test_the_papers_sizes():
     assert (corpus.tokens, corpus.vocabulary, corpus.rules) == (1_000_000, 1_000, 1_000)
     assert (recipe.learning_rate, recipe.clip, models.network.hidden) == (1.0, 0.25, 200)
     rare = frequency("paper")
-    assert len(rare.runs()) == 4 * 4 * 3
+    assert len(rare.runs()) == 4 * 4 * 5
     assert rare.recipe.epochs == 40
     assert {run.corpus.setting for run in rare.runs()} == {"unfamiliar"}
 

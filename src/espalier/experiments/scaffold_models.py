@@ -106,7 +106,7 @@ def frequency(scale: Scale) -> ScaffoldModels:
     match scale:
         case "paper":
             recipe = replace(base.recipe, epochs=40)
-            return replace(base, rules=(30, 100, 300, 3_000), seeds=3, kept=(40,), recipe=recipe)
+            return replace(base, rules=(30, 100, 300, 3_000), kept=(40,), recipe=recipe)
         case "small":
             return replace(base, rules=(100, 2_000), seeds=2, kept=(16,))
         case "smoke":
