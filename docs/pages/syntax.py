@@ -3,7 +3,7 @@
 Reads docs/results/data/syntax, with what one run left there
 (syntax.parquet, training.parquet, manifest.json), and branching.parquet, the rows of `espalier
 reproduce syntax-branching --scale small`, and claims.parquet, those of `syntax-claims --scale
-small`; draws docs/images/syntax.
+small`, every number of each model; draws docs/images/syntax.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pandas as pd
 from docs.pages.filling import DOCS, fill, markdown
 from espalier import experiments
 from espalier.experiments import both_measures, label_probe
+from espalier.experiments.intervals import over_seeds
 from espalier.files import write_figure, write_text
 from espalier.syntax import TREE
 
@@ -59,6 +60,7 @@ def syntax(docs: Path = DOCS) -> list[str]:
         "packaged": markdown(packaged(rows)),
         "branching": markdown(branching(orders)),
         "claims": markdown(experiments.find("syntax-claims").tabulate(claims)),
+        "claims-by-distance": markdown(effects_over_seeds(claims)),
     }
     page = docs / "results/syntax.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
@@ -157,6 +159,18 @@ def effects_by_distance(rows: pd.DataFrame) -> pd.DataFrame:
     wide = some.pivot(index="distance", columns="column", values="cell").reset_index()
     pairs = some.drop_duplicates("distance").set_index("distance")["pairs"]
     return wide.assign(pairs=wide["distance"].map(lambda d: f"{pairs[d]:,}"))
+
+
+def effects_over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same over trainings: means of several models, with t intervals over seeds."""
+    some = rows[(rows["table"] == "effect") & (rows["outcome"] == "log DI")]
+    some = some[(some["distance"] > 0) & some["name"].str.startswith(TREE)]
+    some = some.assign(column=some["space"] + some["name"].str.removeprefix(TREE))
+    keys = ["distance", "column"]
+    means = some.groupby(keys)["estimate"].agg(lambda own: over_seeds(own.tolist()))
+    cells = means.map(lambda found: f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]")
+    wide = cells.unstack().reset_index()
+    return wide.astype({"distance": int}).rename_axis(columns=None)
 
 
 def frequencies(rows: pd.DataFrame) -> pd.DataFrame:
