@@ -126,6 +126,34 @@ def test_a_cluster_leaves_the_same_files_and_outlives_a_killed_worker(tmp_path, 
     assert bytes_of(tmp_path / "there") == bytes_of(tmp_path / "here")
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_job_that_a_cluster_gives_up_is_given_once_more_alone(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="pip install 'espalier[cluster]'")
+    from dask import config
+
+    mark = tmp_path / "mark"
+    mark.touch()
+    with (
+        config.set({"distributed.scheduler.allowed-failures": 0}),  # a death is the last
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+    ):
+        there, found = Workers(cluster=cluster.scheduler_address), []
+        jobs = jobs_of([1, 2, 3, 4], mark, victim=1)
+        assert dict(run_jobs(killed_once, jobs, there)) == dict(run_jobs(killed_once, jobs))
+        jobs[2] = Job("deadly", ("", 0, 0))
+        with pytest.raises(LostWorkersError, match=r"^a process was lost.* deadly: .*again"):
+            found.extend(job.name for job, _ in run_jobs(_deadly_or_not, jobs, there))
+    assert sorted(found) == ["00000", "00001", "00003"]
+
+
+def _deadly_or_not(_, number, length):
+    if not length:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
 def notes(wrong):
     return wrong.value.__notes__
 

@@ -11,7 +11,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from espalier.errors import ConfigError, EspalierError, check_kind
-from espalier.runs.cluster import connected
+from espalier.runs.cluster import Scheduler, connected
 from espalier.runs.remote import Caller, as_told, do_there
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
@@ -231,40 +231,52 @@ def _on_cluster(
 ) -> Iterator[tuple[Job, Any]]:
     """By the workers of a scheduler; a job whose worker dies is given to another by the scheduler.
 
-    Jobs whose workers died again and again are lost.
+    A job that it gives up is given once more, alone, when all others have ended: dask counts a
+    worker's death against every job that the worker had, begun or not. Then it is lost.
     """
-    waiting, lost = iter(jobs), list[tuple[Job, str]]()
     with connected(address) as scheduler:
-        from distributed import KilledWorker
-
-        caller, given = Caller.here(), dict[Any, Job]()
-        ended: SimpleQueue[Any] = SimpleQueue()
-
-        def begin() -> None:
-            while scheduler.has_room(len(given)):
-                job = next(waiting, None)
-                if job is None:
-                    return
-                work = (do_there, caller, function, *job.arguments)
-                future = scheduler.submit(job.name, job.gpu, *work)
-                given[future] = job
-                future.add_done_callback(ended.put)
-
-        begin()
-        while given:
-            future = scheduler.next_of(ended, {job.gpu for job in given.values()})
-            job, failure = given.pop(future), future.exception()
-            if isinstance(failure, KilledWorker):
-                lost.append((job, "its worker died again and again"))
-            elif failure is not None:
-                raise _noted(as_told(failure, caller), job)
-            begin()
-            if failure is None:
-                found = scheduler.result(future)
-                future.release()  # or it would be computed again if its worker died
-                yield job, found
+        given_up = yield from _given(function, jobs, scheduler)
+        lost = list[Job]()
+        for job in given_up:
+            lost += yield from _given(function, [job], scheduler)
     if lost:
-        raise LostWorkersError(lost)
+        raise LostWorkersError([(job, "its worker died again and again") for job in lost])
+
+
+def _given(
+    function: Callable[..., Any], jobs: Iterable[Job], scheduler: Scheduler
+) -> Generator[tuple[Job, Any], None, list[Job]]:
+    """What the scheduler's workers find, as they end; those that it gave up are returned."""
+    from distributed import KilledWorker
+
+    waiting, given_up = iter(jobs), list[Job]()
+    caller, given = Caller.here(), dict[Any, Job]()
+    ended: SimpleQueue[Any] = SimpleQueue()
+
+    def begin() -> None:
+        while scheduler.has_room(len(given)):
+            job = next(waiting, None)
+            if job is None:
+                return
+            work = (do_there, caller, function, *job.arguments)
+            future = scheduler.submit(job.name, job.gpu, *work)
+            given[future] = job
+            future.add_done_callback(ended.put)
+
+    begin()
+    while given:
+        future = scheduler.next_of(ended, {job.gpu for job in given.values()})
+        job, failure = given.pop(future), future.exception()
+        if isinstance(failure, KilledWorker):
+            given_up.append(job)
+        elif failure is not None:
+            raise _noted(as_told(failure, caller), job)
+        begin()
+        if failure is None:
+            found = scheduler.result(future)
+            future.release()  # or it would be computed again if its worker died
+            yield job, found
+    return given_up
 
 
 def _noted(failure: BaseException, job: Job) -> BaseException:
