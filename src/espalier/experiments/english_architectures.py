@@ -16,7 +16,8 @@ from espalier.experiments.architectures import WORDS
 from espalier.experiments.cache import RunCache
 from espalier.experiments.english_figures import ModelsOfText, draw, measure, tabulate
 from espalier.experiments.experiment import Experiment, Scale, check_scale
-from espalier.experiments.language_checkpoints import read_bank, trained_folder
+from espalier.experiments.language_checkpoints import read_bank
+from espalier.experiments.language_training import train_seeds, trained_folder
 from espalier.experiments.languages import Bank, Language, made_up
 from espalier.experiments.syntax_figures import both_measures, draw_measures
 from espalier.nets.language import Architecture, load_language_model
@@ -113,6 +114,7 @@ def syntax_by_layer(config: ByLayer, cache: RunCache) -> list[Row]:
     """`summarise` of every layer of every seed's last checkpoint; baselines have layer -1."""
     baselines = baseline_rows(read_bank(config.language))
     rows: list[Row] = [{"seed": -1, "layer": -1} | row for row in baselines]
+    train_seeds(config.language, cache)
     return rows + cache.gather(_seed_rows, [(config, s) for s in range(config.language.seeds)])
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale, check_scale
 from espalier.experiments.intervals import summarise
-from espalier.experiments.language_checkpoints import trained_folder
+from espalier.experiments.language_training import train_seeds, trained_folder
 from espalier.experiments.languages import Language, made_up
 from espalier.training import Network, Recipe, TextRun
 
@@ -64,6 +64,8 @@ def _at(
 
 def measure(config: ModelsOfText, cache: RunCache) -> list[Row]:
     """One row a model and epoch: its dropout and seed, the training loss and validation's."""
+    for language in config.languages:
+        train_seeds(language, cache)
     return cache.gather(_measures, config.languages)
 
 

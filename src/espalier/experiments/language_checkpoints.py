@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from espalier.data import Treebank, branching_corpus, treebank
 from espalier.experiments.cache import RunCache
+from espalier.experiments.language_training import train_seeds, trained_folder
 from espalier.experiments.languages import Language
 from espalier.nets.language import english_model
 from espalier.nets.lstm import (
@@ -17,9 +18,7 @@ from espalier.nets.lstm import (
     initialise,
     load_language_model,
 )
-from espalier.runs import RunFolder
 from espalier.syntax import Row, baseline_rows, describe_words, pair_scores, pairs_of, summarise
-from espalier.training import TextRun, train
 
 Which = Literal["last", "ends", "all"]
 
@@ -36,6 +35,7 @@ def syntax_rows(of: Checkpoints, cache: RunCache) -> list[Row]:
     """`summarise` of every checkpoint with its `seed` and `epoch`; baselines have -1 for both."""
     bank = read_bank(of.language)
     rows: list[Row] = [{"seed": -1, "epoch": -1.0} | row for row in baseline_rows(bank)]
+    train_seeds(of.language, cache)
     return rows + cache.gather(_seed_rows, [(of, seed) for seed in range(of.language.seeds)])
 
 
@@ -69,6 +69,7 @@ def read_bank(language: Language) -> Treebank:
 def digest(language: Language, cache: RunCache) -> str:
     """SHA-256 over the treebank, if one is read, and what every model was trained on."""
     read = language.bank is not None or language.made is not None
+    train_seeds(language, cache)
     whole = hashlib.sha256(read_bank(language).digest.encode() if read else b"")
     for seed in range(language.seeds):
         if language.run is not None:
@@ -92,24 +93,3 @@ def _models(of: Checkpoints, seed: int, cache: RunCache) -> Iterator[tuple[float
     for file in chosen:
         kind, _, number = file.stem.partition("-")
         yield int(number) / (per_epoch if kind == "step" else 1), load_language_model(file)
-
-
-def trained_folder(language: Language, seed: int, cache: RunCache) -> RunFolder:
-    """The run of one seed, trained to its end."""
-    folder = RunFolder.create(cache.path / language.folder / f"seed-{seed}")
-    run, manifest = _run_of(language, seed, cache), folder.manifest()
-    if manifest is None or manifest["status"] != "finished":
-        train(run, folder.path, device=str(cache.device), progress=cache.progress)
-    return folder
-
-
-def _run_of(language: Language, seed: int, cache: RunCache) -> TextRun:
-    assert language.run is not None
-    run = replace(language.run, seed=seed)
-    if language.made is None:
-        return run
-    place = cache.path / language.folder
-    text = place / "text.txt"
-    if not text.exists():
-        branching_corpus(language.made).save(place)
-    return replace(run, data=str(text))

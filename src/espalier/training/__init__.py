@@ -13,7 +13,7 @@ from espalier.training.scan_counts import exactly, ways_of_counting
 from espalier.training.scan_variants import ScanVariant
 from espalier.training.settings import as_settings, flatten, override, parse_words, read_toml
 from espalier.training.single import SingleLearner
-from espalier.training.sweep import Sweep, read_sweep, run_sweep
+from espalier.training.sweep import Sweep, read_sweep, run_sweep, train_ensembles
 from espalier.training.task_learner import TaskLearner, by_seed, step_plan
 from espalier.training.text import TextRun
 from espalier.training.train import (
@@ -74,5 +74,6 @@ __all__ = [
     "step_plan",
     "symbols_of",
     "train",
+    "train_ensembles",
     "ways_of_counting",
 ]

@@ -7,10 +7,10 @@ captured graph can add to a loss without asking the host.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from espalier.nets.language import AnyModel
@@ -48,12 +48,12 @@ class LSTMLearner:
         self.loss_count = 0
         self.rate = torch.full((size,), recipe.learning_rate, device=device)
         self.best = torch.full((size,), float("inf"), dtype=torch.float64)
+        self.until: Callable[[Tensor], Tensor] = torch.all  # members whose rates are too small
 
     @property
     def finished(self) -> bool:
-        """Whether every member's rate has fallen below the smallest that is worth training at."""
-        by_sgd = self.recipe.optimiser == "sgd"  # AdamW's rates are small from the start
-        return by_sgd and bool((self.rate < self.recipe.smallest_rate).all())
+        """Whether the rates have fallen too far: all members', or any's, as `until` says."""
+        return bool(self.until(too_small(self.rate, self.recipe)))
 
     def stacked(self) -> StackedWeights:
         """The weights with a first axis of members."""
@@ -122,6 +122,12 @@ class LSTMLearner:
         weights = [(f"weights.{name}", tensor) for name, tensor in self.weights.items()]
         names = ("loss_sum", "rate", "best")
         return [*weights, *self.memory.items(), *((name, getattr(self, name)) for name in names)]
+
+
+def too_small(rates: Float[Tensor, " E"], recipe: Recipe) -> Bool[Tensor, " E"]:
+    """Whether each rate is below the smallest that is worth training at."""
+    by_sgd = recipe.optimiser == "sgd"  # AdamW's rates are small from the start
+    return (rates < recipe.smallest_rate) & by_sgd
 
 
 def clip_scales(gradients: Sequence[Tensor], limit: float) -> Float[Tensor, " E"]:

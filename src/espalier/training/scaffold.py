@@ -23,15 +23,16 @@ from espalier.runs import Plan, Row, RunFolder, Snapshot, parse_schedule
 from espalier.training.configs import Network, Recipe
 from espalier.training.ensemble import EnsembleLearner, Member
 from espalier.training.gradients import member_gradients
+from espalier.training.groupable import Groupable
 from espalier.training.measures import CloseProbability
-from espalier.training.train import Prepared, Trainable
+from espalier.training.train import Prepared
 
 GRADIENTS = "gradients"  # the table of them
 LABELS = ("length", "setting", "rules", "seed")  # what members of an ensemble may differ in
 
 
 @dataclass(frozen=True)
-class ScaffoldRun(Trainable):
+class ScaffoldRun(Groupable):
     """One model on one scaffold corpus; the corpus's seed is the model's too.
 
     >>> ScaffoldRun(network=Network(hidden=64)).recipe.epochs
@@ -78,10 +79,28 @@ class ScaffoldRun(Trainable):
         """Every member as a model of its own."""
         return models_of(weights.tensors, weights.metadata)
 
-    def shared(self) -> str:
-        """All settings but those that members may differ in."""
+    def shared(self, device: torch.device) -> str:
+        """All settings but those that members may differ in, whatever the device."""
         corpus = {name: value for name, value in asdict(self.corpus).items() if name not in LABELS}
         return repr((corpus, replace(self, corpus=ScaffoldConfig())))
+
+    @property
+    def member(self) -> str:
+        """That of its corpus, alone as well."""
+        return self.corpus.name
+
+    def data_alone(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Its own corpus."""
+        return data_of([self.member], data["corpora"], data["counts"])
+
+    @staticmethod
+    def data_beside(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Every corpus, in order."""
+        digests, counts = (
+            {name: value for one in found for name, value in one[kind].items()}
+            for kind in ("corpora", "counts")
+        )
+        return data_of(list(digests), digests, counts)
 
 
 def scaffold_learner(
@@ -91,7 +110,7 @@ def scaffold_learner(
     recipe = runs[0].recipe
     team = [
         Member(
-            run.corpus.name,
+            run.member,
             language_model(
                 vocabulary_size=run.corpus.vocabulary_size,
                 words=run.corpus.words,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 
@@ -14,15 +14,18 @@ from espalier.data import TEXTS, TextCorpus, fold, text_corpus
 from espalier.errors import LARGEST_SEED, ConfigError, check_seed
 from espalier.nets.language import AnyModel, language_model, models_of
 from espalier.nets.lstm import LanguageModel, Vocabulary
-from espalier.runs import Plan, Snapshot, parse_schedule
+from espalier.runs import Plan, Row, Snapshot, parse_schedule
 from espalier.training.configs import Network, Recipe
 from espalier.training.ensemble import EnsembleLearner, Member
+from espalier.training.groupable import Groupable
 from espalier.training.lstm_learner import LSTMLearner
 from espalier.training.measures import TextLoss
 from espalier.training.single import SingleLearner
-from espalier.training.train import Prepared, Trainable
+from espalier.training.train import Prepared
 
 Engine = Literal["alone", "batched"]
+ALONE = "model"  # the name of one that is in no ensemble
+TOGETHER_ON = ("cuda",)  # elsewhere products of several models may round otherwise than one's
 
 
 def _english() -> Recipe:
@@ -31,7 +34,7 @@ def _english() -> Recipe:
 
 
 @dataclass(frozen=True)
-class TextRun(Trainable):
+class TextRun(Groupable):
     """One model on one text. `engine` 'alone' is nn.LSTM, 'batched' an ensemble, as of several.
 
     >>> TextRun("my/text.txt", vocabulary=10_000).recipe.learning_rate
@@ -89,6 +92,34 @@ class TextRun(Trainable):
         stamp = tuple((one.st_mtime_ns, one.st_size) for one in stats)
         return _read_digests(self.data, self.vocabulary, stamp)
 
+    def shared(self, device: torch.device) -> str:
+        """All settings but the seed, on CUDA."""
+        if self.engine == "alone" or device.type not in TOGETHER_ON:
+            return ""
+        return repr(replace(self, seed=0))
+
+    @property
+    def member(self) -> str:
+        """By the seed."""
+        return f"seed-{self.seed}"
+
+    def row_alone(self, row: Row) -> Row:
+        """Without the seed."""
+        return {name: value for name, value in row.items() if name != "seed"} | {"member": ALONE}
+
+    def row_beside(self, row: Row) -> Row:
+        """With the seed."""
+        return row | {"member": self.member, "seed": self.seed}
+
+    def data_alone(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The text, which all have."""
+        return dict(data)
+
+    @staticmethod
+    def data_beside(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The text, which all have."""
+        return dict(found[0])
+
     def models(self, weights: Snapshot, device: torch.device) -> tuple[AnyModel, ...]:
         """Every member as a model of its own."""
         return models_of(weights.tensors, weights.metadata)
@@ -127,7 +158,7 @@ def text_learner(
     if isinstance(models[0], LanguageModel) and runs[0].engine == "alone":
         seed = runs[0].seed
         return SingleLearner(models[0], stream, recipe, measure=tests, device=device, seed=seed)
-    names = ["model"] if len(runs) == 1 else [f"seed-{run.seed}" for run in runs]
+    names = [ALONE] if len(runs) == 1 else [run.member for run in runs]
     team = [
         Member(name, model, run.seed, {} if len(runs) == 1 else {"seed": run.seed})
         for name, model, run in zip(names, models, runs, strict=True)

@@ -77,8 +77,8 @@ class Trainable(Protocol):
     def models(self, weights: Snapshot, device: torch.device) -> Sequence[Any]:
         """What was trained, a model for each member."""
 
-    def shared(self) -> str:
-        """What configs agree in that can be trained as one ensemble; nothing, if none can."""
+    def shared(self, device: torch.device) -> str:
+        """What configs agree in that are trained as one ensemble there; nothing, if none are."""
         return ""
 
     def digests(self) -> dict[str, str]:
@@ -213,7 +213,7 @@ def train(
     if out is None and prepared.needs_folder:
         raise ConfigError(f"{prepared.needs_folder}: say where with out=")
     folder = None if out is None else RunFolder.create(out)
-    rows = _fit(prepared, plan, configs, folder=folder, progress=progress)
+    rows = fit_prepared(prepared, plan, configs, folder=folder, progress=progress)
     return TrainedRun(
         configs[0] if len(configs) == 1 else tuple(configs),
         tuple(rows),
@@ -231,7 +231,7 @@ def manifest_config(configs: Sequence[Trainable]) -> dict[str, Any]:
     return found
 
 
-def _fit(
+def fit_prepared(
     prepared: Prepared,
     plan: Plan,
     configs: Sequence[Trainable],
@@ -239,6 +239,7 @@ def _fit(
     folder: RunFolder | None,
     progress: Progress | None,
 ) -> list[Row]:
+    """Train to the end what these configs made, and return every measured row."""
     learner, also = prepared.learner, None
     if folder is None:
         return fit(learner, plan, progress=progress)

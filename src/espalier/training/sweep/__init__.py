@@ -6,6 +6,15 @@ computed, its folder looks the same, and goes on when more epochs are asked for.
 """
 
 from espalier.training.sweep.grid import Cell, Sweep, make_cells, read_sweep
-from espalier.training.sweep.running import is_finished, pending, run_sweep
+from espalier.training.sweep.running import is_finished, pending, run_sweep, train_ensembles
 
-__all__ = ["Cell", "Sweep", "is_finished", "make_cells", "pending", "read_sweep", "run_sweep"]
+__all__ = [
+    "Cell",
+    "Sweep",
+    "is_finished",
+    "make_cells",
+    "pending",
+    "read_sweep",
+    "run_sweep",
+    "train_ensembles",
+]

@@ -1,4 +1,4 @@
-"""Cells of a sweep trained as one ensemble: joined where they were stopped, and split again.
+"""Runs trained as one ensemble: joined where they were stopped, and split again.
 
 While they are trained, their run is in a folder `.ensemble-...` beside theirs, which says by itself
 whose it is. One that is found there later, because its process was stopped or killed, is split into
@@ -15,30 +15,60 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from espalier.errors import FileError
 from espalier.files import write_text
 from espalier.runs import (
-    MANIFEST,
     RESUME,
     Progress,
     RunFolder,
-    Snapshot,
+    choose_device,
     locked,
     refuse_foreign_files,
 )
-from espalier.training.ensemble import join_states, member_state
-from espalier.training.scaffold import ScaffoldRun, data_of
-from espalier.training.train import train
+from espalier.training.ensemble import join_states
+from espalier.training.groupable import Groupable
+from espalier.training.lstm_learner import LSTMLearner
+from espalier.training.sweep.splitting import has_ended, split_ensemble
+from espalier.training.train import Trainable, fit_prepared, train
 
 CELLS = "cells.json"  # of an ensemble's folder: for each member the name of its cell's
 DIGITS = 12  # of the digest that ends its name
 
 
+def groups_of(cells: Mapping[Path, Trainable], device: torch.device) -> list[dict[Path, Any]]:
+    """Cells, given by their folders, that are trained as one ensemble, from the same step on.
+
+    Those that are trained alone are groups of one.
+    """
+    groups: dict[object, dict[Path, Any]] = {}
+    for path, run in cells.items():
+        shared, step = run.shared(device), RunFolder(path).resume_step()
+        groups.setdefault((shared, step) if shared else path, {})[path] = run
+    return list(groups.values())
+
+
 def train_group(
-    out: Path, cells: Mapping[Path, ScaffoldRun], *, device: str, progress: Progress | None
+    out: Path, cells: Mapping[Path, Groupable], *, device: str, progress: Progress | None
 ) -> None:
-    """Train cells, given by their folders, as one ensemble, on from the step all of them are at."""
-    folders = {run.corpus.name: RunFolder.create(path) for path, run in cells.items()}
+    """Train cells, given by their folders, as one ensemble, on from the step all of them are at.
+
+    One whose rate has fallen too far to go on leaves it there, and ends as it would alone.
+    """
+    _train_until_one_ends(out, cells, device=device, progress=progress)
+    left = {path: run for path, run in cells.items() if not has_ended(RunFolder(path))}
+    if 1 < len(left) < len(cells):
+        train_group(out, left, device=device, progress=progress)
+        return
+    for path, run in left.items():
+        train(run, path, device=device, progress=progress)
+
+
+def _train_until_one_ends(
+    out: Path, cells: Mapping[Path, Groupable], *, device: str, progress: Progress | None
+) -> None:
+    folders = {run.member: RunFolder.create(path) for path, run in cells.items()}
     names = json.dumps({member: folder.path.name for member, folder in folders.items()})
     digest = hashlib.sha256(names.encode()).hexdigest()[:DIGITS]
     with ExitStack() as held:
@@ -47,23 +77,32 @@ def train_group(
             refuse_foreign_files(folder)
         ensemble = RunFolder.create(out / f".ensemble-{digest}")
         write_text(ensemble.path / CELLS, names)
+        runs = list(cells.values())
         if all(one.resume_step() for one in folders.values()):
-            _join(ensemble, folders)
-        train(list(cells.values()), ensemble.path, device=device, progress=progress)
-        _split(ensemble, folders)
+            _join(ensemble, runs, list(folders.values()))
+        plan, prepared = runs[0].plan(), runs[0].prepare(choose_device(device), runs[1:])
+        if isinstance(prepared.learner, LSTMLearner):
+            prepared.learner.until = torch.any
+        fit_prepared(prepared, plan, runs, folder=ensemble, progress=progress)
+        if (ensemble.path / RESUME).exists():
+            split_ensemble(ensemble, folders)
         _remove(ensemble)
+
+
+def ensembles_in(out: Path) -> list[RunFolder]:
+    """What was left of ensembles; a person's copies of them are not."""
+    return [RunFolder(path) for path in sorted(out.glob(f".ensemble-{'[0-9a-f]' * DIGITS}"))]
 
 
 def split_ensembles(out: Path) -> None:
     """Give what was left of ensembles to their cells, each as far as it was trained."""
-    for path in sorted(out.glob(f".ensemble-{'[0-9a-f]' * DIGITS}")):  # a person's copies stay
-        ensemble = RunFolder(path)
-        if (path / RESUME).exists():
+    for ensemble in ensembles_in(out):
+        if (ensemble.path / RESUME).exists():
             with ExitStack() as held:
                 folders = _cells_of(ensemble)
                 for folder in folders.values():
                     held.enter_context(locked(folder.path))
-                _split(ensemble, folders)
+                split_ensemble(ensemble, folders)
         _remove(ensemble)
 
 
@@ -88,93 +127,18 @@ def _cells_of(ensemble: RunFolder) -> dict[str, RunFolder]:
         ) from error
 
 
-def _join(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
+def _join(ensemble: RunFolder, runs: Sequence[Groupable], cells: Sequence[RunFolder]) -> None:
     """Make one run of cells that were trained to the same step; the point to resume from last."""
-    manifests = [one.manifest() or {} for one in cells.values()]
-    digests, counts = (
-        {name: value for one in manifests for name, value in one["data"][kind].items()}
-        for kind in ("corpora", "counts")
-    )
+    manifests = [one.manifest() or {} for one in cells]
     config = {"members": [one["config"] for one in manifests]}
-    data = data_of(list(cells), digests, counts)
+    data = runs[0].data_beside([one["data"] for one in manifests])
     ensemble.write_manifest(manifests[0] | {"config": config, "data": data})
-    for table in set().union(*(one.tables() & one.own_tables() for one in cells.values())):
-        rows = [row for one in cells.values() for row in one.rows(table)]
+    for table in set().union(*(one.tables() & one.own_tables() for one in cells)):
+        rows = [
+            run.row_beside(row)
+            for run, one in zip(runs, cells, strict=True)
+            for row in one.rows(table)
+        ]
         ensemble.write_rows(sorted(rows, key=lambda row: row["step"]), table)  # stable by member
-    states = [state for one in cells.values() if (state := one.load_resume()) is not None]
-    ensemble.save_resume(join_states(states), next(iter(cells.values())).resume_step())
-
-
-def _split(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
-    """Give every member a folder of its own: weights, rows, its state, then its manifest.
-
-    It can be repeated after a kill. A cell that is further, or there already, stays as it is.
-    """
-    manifest, state = _manifest_of(ensemble, cells), ensemble.load_resume() or {}
-    step = ensemble.resume_step()
-    behind = [
-        (index, member)
-        for index, (member, folder) in enumerate(cells.items())
-        if not _is_past(folder, step)
-    ]
-    for name, reached in ensemble.checkpoints().items():
-        if reached <= step:
-            _split_checkpoint(ensemble.load_checkpoint(name), name, cells, behind)
-    for table in ensemble.tables() & ensemble.own_tables():
-        rows = [row for row in ensemble.rows(table) if int(row["step"]) <= step]
-        for _, member in behind:
-            cells[member].write_rows([row for row in rows if row["member"] == member], table)
-    status = "finished" if manifest["status"] == "finished" else "interrupted"
-    for index, member in behind:
-        cells[member].tidy()
-        cells[member].save_resume(member_state(state, index), step)
-        about = _about(manifest, member, index)
-        cells[member].write_manifest(manifest | about | {"status": status})
-
-
-def _manifest_of(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> dict[str, Any]:
-    """The ensemble's manifest, if it is that of these cells."""
-    manifest = ensemble.manifest() or {}
-    members, data = manifest.get("config", {}).get("members"), manifest.get("data", {})
-    known = [data.get(name) for name in ("corpora", "counts")]
-    if (
-        manifest.get("kind") != ScaffoldRun.kind
-        or not isinstance(members, list)
-        or len(members) != len(cells)
-        or any(not isinstance(one, dict) or not cells.keys() <= one.keys() for one in known)
-    ):
-        raise FileError(
-            f"{ensemble.path / MANIFEST} is not that of an ensemble of {', '.join(cells)}; put it "
-            f"right, or remove the folder to train its cells again"
-        )
-    return manifest
-
-
-def _is_past(cell: RunFolder, step: int) -> bool:
-    """Whether a cell is further than this step, or ended there."""
-    reached, manifest = cell.resume_step(), cell.manifest()
-    ended = manifest is not None and manifest["status"] == "finished"
-    return reached > step or (reached == step and ended)
-
-
-def _split_checkpoint(
-    weights: Snapshot,
-    name: str,
-    cells: Mapping[str, RunFolder],
-    behind: Sequence[tuple[int, str]],
-) -> None:
-    # Members of a group share their dropout: it is in the shape.
-    whose = ("members", "dropout", "metrics")
-    metadata = {key: v for key, v in weights.metadata.items() if key not in whose}
-    measured = json.loads(weights.metadata.get("metrics", "[]"))
-    for index, member in behind:
-        own = {key: tensor[index].clone() for key, tensor in weights.tensors.items()}
-        metrics = json.dumps([row for row in measured if row["member"] == member])
-        cells[member].save_checkpoint(name, Snapshot(own, metadata | {"metrics": metrics}))
-
-
-def _about(manifest: dict[str, Any], member: str, index: int) -> dict[str, Any]:
-    """What the manifest of one cell says that the ensemble's does not."""
-    members = manifest["config"]["members"]
-    data = data_of([member], manifest["data"]["corpora"], manifest["data"]["counts"])
-    return {"config": members[index], "data": data, "trained_beside": len(members) - 1}
+    states = [state for one in cells if (state := one.load_resume()) is not None]
+    ensemble.save_resume(join_states(states), cells[0].resume_step())

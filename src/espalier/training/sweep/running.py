@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -18,15 +18,21 @@ from espalier.runs import (
     Progress,
     RunFolder,
     Workers,
+    choose_device,
     locked,
     refuse_other_config,
     refuse_other_data,
     run_jobs,
 )
-from espalier.training.sweep.ensembles import split_ensembles, train_group
+from espalier.training.sweep.ensembles import (
+    ensembles_in,
+    groups_of,
+    split_ensembles,
+    train_group,
+)
 from espalier.training.sweep.grid import Cell, Sweep
 from espalier.training.sweep.watching import watched
-from espalier.training.train import manifest_config, refuse_without_state, train
+from espalier.training.train import Trainable, manifest_config, refuse_without_state, train
 
 
 def run_sweep(
@@ -64,20 +70,43 @@ def _workers(sweep: Sweep, workers: AnyWorkers | None, cluster: str | None) -> W
     return Workers.of(workers, cluster)
 
 
+def train_ensembles(
+    out: Path, runs: Mapping[Path, Trainable], *, device: str, progress: Progress | None = None
+) -> None:
+    """Train runs, given by their folders in `out`, as ensembles; those that cannot be are left.
+
+    What was left of ensembles there is split first.
+
+    >>> train_ensembles(Path("runs/none"), {}, device="cpu")
+    """
+    where = choose_device(device)
+    if not (ensembles_in(out) or any(len(group) > 1 for group in groups_of(runs, where))):
+        return
+    with locked(RunFolder.create(out).path):
+        split_ensembles(out)
+        left = {path: run for path, run in runs.items() if is_pending(path, run)}
+        for group in groups_of(left, where):
+            if len(group) > 1:
+                train_group(out, group, device=device, progress=progress)
+
+
 def pending(sweep: Sweep) -> list[Cell]:
     """Cells that have not finished as they are asked for; another run in a folder is refused."""
-    found = []
-    for cell in sweep.cells:
-        folder = RunFolder(sweep.out / cell.name)
-        manifest, asked = folder.manifest(), manifest_config([cell.config()])
-        if manifest is not None:
-            refuse_other_config(folder, {"kind": manifest["kind"]}, {"kind": cell.kind})
-            refuse_other_config(folder, manifest["config"], asked)
-            refuse_other_data(folder, manifest["data"], cell.config().digests())
-        if not is_finished(folder.path, cell):
-            refuse_without_state(folder)
-            found.append(cell)
-    return found
+    return [cell for cell in sweep.cells if is_pending(sweep.out / cell.name, cell.config())]
+
+
+def is_pending(path: Path, run: Trainable) -> bool:
+    """Whether a run has not finished as it is asked for; another in its folder is refused."""
+    folder, asked = RunFolder(path), manifest_config([run])
+    manifest = folder.manifest()
+    if manifest is not None:
+        refuse_other_config(folder, {"kind": manifest["kind"]}, {"kind": run.kind})
+        refuse_other_config(folder, manifest["config"], asked)
+        refuse_other_data(folder, manifest["data"], run.digests())
+        if manifest["status"] == "finished" and manifest["config"] == asked:
+            return False
+    refuse_without_state(folder)
+    return True
 
 
 def is_finished(folder: Path, cell: Cell) -> bool:
@@ -139,13 +168,9 @@ def _train_groups(
     out: Path, cells: Sequence[Cell], *, device: str, progress: Progress | None
 ) -> None:
     """Train every cell; those that can be members of one ensemble, from the same step on, are."""
-    groups: dict[object, list[Cell]] = {}
-    for cell in cells:
-        shared, step = cell.config().shared(), RunFolder(out / cell.name).resume_step()
-        groups.setdefault((shared, step) if shared else cell.name, []).append(cell)
-    for group in groups.values():
-        folders = {out / cell.name: cell.config() for cell in group}
+    folders = {out / cell.name: cell.config() for cell in cells}
+    for group in groups_of(folders, choose_device(device)):
         if len(group) > 1:
-            train_group(out, folders, device=device, progress=progress)
+            train_group(out, group, device=device, progress=progress)
         else:
-            train(*folders.values(), *folders, device=device, progress=progress)
+            train(*group.values(), *group, device=device, progress=progress)
