@@ -23,6 +23,7 @@ from espalier.training import (
     train,
     train_ensembles,
 )
+from espalier.training.sweep.running import is_pending
 from training.test_sweep import assert_same_folder
 
 EARLY = {"epochs": 6, "learning_rate": 12.0, "anneal": 20.0, "smallest_rate": 2.0}
@@ -52,6 +53,9 @@ def seeds_of(data, count=3, *, architecture="lstm", keep="step:0,3+epochs:1", **
 def train_in(place, runs, progress=None):
     cells = {place / run.member: run for run in runs}
     train_ensembles(place, cells, device="cpu", progress=progress)
+    for path, run in cells.items():
+        if is_pending(path, run):  # the only one that is left, or at another step
+            train(run, path, device="cpu", progress=progress)
     return list(cells)
 
 
@@ -151,11 +155,19 @@ def test_what_was_stopped_goes_on_to_the_same_end(tmp_path, data, recipe):
 
 
 @pytest.mark.parametrize(
-    ("name", "writes"),
-    [("write_manifest", 0), ("write_manifest", 1), ("save_resume", 1), ("save_checkpoint", 2)],
+    ("name", "writes", "recipe"),
+    [
+        ("write_manifest", 0, {}),
+        ("write_manifest", 1, {}),
+        ("save_resume", 1, {}),
+        ("save_checkpoint", 2, {}),
+        ("write_manifest", 2, EARLY),  # one whose rate had fallen had left, and was whole
+    ],
 )
-def test_a_kill_while_it_is_split_trains_nothing_again(tmp_path, data, monkeypatch, name, writes):
-    runs = seeds_of(data)
+def test_a_kill_while_it_is_split_trains_nothing_again(
+    tmp_path, data, monkeypatch, name, writes, recipe
+):
+    runs = seeds_of(data, **recipe)
     whole = train_in(tmp_path / "whole", runs)
     with monkeypatch.context() as patch:
         count = 0
@@ -174,7 +186,7 @@ def test_a_kill_while_it_is_split_trains_nothing_again(tmp_path, data, monkeypat
             train_in(tmp_path / "killed", runs)
     steps = []
     killed_there = train_in(tmp_path / "killed", runs, lambda moment: steps.append(moment.step))
-    assert not steps
+    assert all(step > 20 for step in steps) if recipe else not steps
     for mine, theirs in zip(killed_there, whole, strict=True):
         assert_same_folder(mine, theirs)
         assert said(mine) == said(theirs)
@@ -182,9 +194,10 @@ def test_a_kill_while_it_is_split_trains_nothing_again(tmp_path, data, monkeypat
 
 
 @pytest.mark.filterwarnings("ignore:.* was left by process")
-def test_what_was_killed_goes_on_to_the_same_end(tmp_path, data, monkeypatch):
+@pytest.mark.parametrize("recipe", [{}, EARLY])
+def test_what_was_killed_goes_on_to_the_same_end(tmp_path, data, monkeypatch, recipe):
     """What is on the disk at some moment is what a kill then leaves."""
-    runs, plan, seen = seeds_of(data, keep="epoch"), TextRun.plan, []
+    runs, plan, seen = seeds_of(data, **recipe), TextRun.plan, []
     monkeypatch.setattr(TextRun, "plan", lambda run: replace(plan(run), save_seconds=0.0))
 
     def look(moment):
