@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MEASURES = ("train_loss", "valid_loss", "valid_perplexity")
 COLOURS = ("#1b1f27", "#1f6fb4", "#d02f2f", "#2f8f4e")
+DASHES, MARKERS = ("-", "--", ":", "-."), "os^D"
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,11 @@ def draw(rows: pandas.DataFrame, *, title: str) -> Figure:
     from espalier.show.figures import Facets, Look, draw_bands
 
     table = summarise(rows, "valid_perplexity", by=["dropout", "epoch"]).assign(model=title)
-    rates = zip(sorted(table["dropout"].unique()), COLOURS, strict=False)
-    looks = {rate: Look(colour, "-", "o", f"dropout {rate:g}") for rate, colour in rates}
+    rates = zip(sorted(table["dropout"].unique()), COLOURS, DASHES, MARKERS, strict=False)
+    looks = {
+        rate: Look(colour, dash, marker, f"dropout {rate:g}")
+        for rate, colour, dash, marker in rates
+    }
     facets = Facets(
         "epoch", "dropout", "model", x_label="epoch", side="validation perplexity", looks=looks
     )
