@@ -8,10 +8,14 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.figure import Figure
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
-from espalier.files import write_frame
+from espalier.files import atomic_path, write_figure, write_frame
 
 DOCS = Path(__file__).parent.parent
+COLOURS = 256
 
 
 def fill(page: str, blocks: dict[str, str]) -> str:
@@ -22,6 +26,16 @@ def fill(page: str, blocks: dict[str, str]) -> str:
         if found != 1:
             sys.exit(f"the page has {found} places for {name!r}; one is needed")
     return page
+
+
+def write_picture(path: Path, figure: Figure) -> None:
+    """A figure as a PNG of few colours, a third as large; curves, bands and text lose nothing."""
+    write_figure(path, figure)
+    with Image.open(path) as image, atomic_path(path) as temporary:
+        told = PngInfo()
+        told.add_text("Comment", image.info["Comment"])
+        few = image.convert("RGB").quantize(COLOURS)
+        few.save(temporary, format="png", optimize=True, dpi=image.info["dpi"], pnginfo=told)
 
 
 def read_rows(data: Path, name: str) -> pd.DataFrame:

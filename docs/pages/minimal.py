@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from docs.pages.filling import DOCS, fill, markdown
+from docs.pages.filling import DOCS, fill, markdown, write_picture
 from espalier.experiments import find
 from espalier.experiments.minimal_figures import tabulate
-from espalier.files import write_figure, write_text
+from espalier.files import write_text
 
 NAME = "minimal-versions"
 
@@ -22,7 +22,7 @@ def minimal(docs: Path = DOCS) -> list[str]:
     rows = pd.read_parquet(docs / "results/data/minimal" / f"{NAME}.parquet")
     pictures = docs / "images/minimal"
     pictures.mkdir(parents=True, exist_ok=True)
-    write_figure(pictures / f"{NAME}.png", find(NAME).draw(rows))
+    write_picture(pictures / f"{NAME}.png", find(NAME).draw(rows))
     table = tabulate(rows)
     blocks = {"rules": markdown(wide(table, kept)), "right": markdown(wide(table, right))}
     page = docs / "results/minimal.md"

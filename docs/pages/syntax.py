@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from docs.pages.filling import DOCS, fill, markdown
+from docs.pages.filling import DOCS, fill, markdown, write_picture
 from espalier import experiments
 from espalier.experiments import both_measures, label_probe
 from espalier.experiments.intervals import over_seeds
-from espalier.files import write_figure, write_text
+from espalier.files import write_text
 from espalier.syntax import TREE
 
 DRAWN = {
@@ -39,14 +39,14 @@ def syntax(docs: Path = DOCS) -> list[str]:
     last = paper[paper["epoch"] == paper["epoch"].max()]
     for name, table in DRAWN.items():
         figure = experiments.find(name).draw(table_of(last, table))
-        write_figure(pictures / f"{name}.png", figure)
+        write_picture(pictures / f"{name}.png", figure)
     curve, probe = pd.DataFrame(both_measures(paper.to_dict("records"))), probe_rows(paper)
     orders = pd.read_parquet(data / "branching.parquet")
     claims = pd.read_parquet(data / "claims.parquet")
     drawn = {"syntax-over-training": curve, "syntax-probe": probe, "syntax-branching": orders}
     drawn["syntax-claims"] = claims
     for name, some in drawn.items():
-        write_figure(pictures / f"{name}.png", experiments.find(name).draw(some))
+        write_picture(pictures / f"{name}.png", experiments.find(name).draw(some))
     blocks = {
         "run": described(facts),
         "distance": markdown(by_distance(last)),

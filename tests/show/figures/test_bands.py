@@ -77,3 +77,26 @@ def test_an_interval_that_reaches_zero_stays_on_a_logarithmic_axis():
     figure = draw_bands(rows, Facets("x", "s", "d", looks=LOOKS, logarithmic=True))
     lowest = min(band.get_paths()[0].vertices[:, 1].min() for band in figure.axes[0].collections)
     assert lowest == pytest.approx(rows["mean"].min() / 10)
+
+
+def test_a_legend_too_wide_for_its_figure_has_fewer_columns():
+    looks = {name: Look("black", "-", "o", 30 * name) for name in "ab"}
+    heights = []
+    for most in (4, 10):
+        rows = table()[table()["k"] < most]
+        figure = draw_bands(rows, Facets("x", "s", "k", looks=looks))
+        figure.canvas.draw()
+        (shown,) = (legend.get_window_extent() for legend in figure.legends)
+        assert 0 <= shown.x0 < shown.x1 <= figure.bbox.width
+        heights.append(shown.height)
+    assert heights[0] > 1.4 * heights[1]  # two lines above one panel, one above three
+
+
+@pytest.mark.parametrize(("last", "told"), [(250, {"100", "150", "200"}), (102, {"100", "101"})])
+def test_a_logarithmic_axis_of_less_than_a_decade_has_plain_numbers(last, told):
+    rows = table()[(table()["d"] == "in") & (table()["k"] == 2)]
+    rows = rows.assign(mean=100 + (last - 100) * (rows["x"] - 1) / 2)
+    rows = rows.assign(low=rows["mean"], high=rows["mean"])
+    figure = draw_bands(rows, Facets("x", "s", "k", looks=LOOKS, logarithmic=True))
+    figure.canvas.draw()
+    assert told <= {tick.get_text() for tick in figure.axes[0].get_yticklabels()}

@@ -41,6 +41,8 @@ def test_a_panel_a_sequential_distance_and_a_line_a_class():
     panels = [panel for panel in figure.axes if panel.get_title()]
     titles = ["1 word apart", *(f"{d} words apart" for d in range(2, 8))]
     assert [panel.get_title() for panel in panels] == titles
+    numbered = [panel.xaxis.get_tick_params()["labelbottom"] for panel in panels]
+    assert numbered == [False] * 3 + [True] * 4  # below the fourth there is none
     for distance, panel in enumerate(panels, start=1):
         both = lines_of(panel)
         opens = both["both words open-class"][:, 1]

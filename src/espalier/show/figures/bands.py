@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, StrMethodFormatter
 
 from espalier.show.figures.canvas import INK, RED, Look, draw_line, legend_above, place_on, whole
+from espalier.show.figures.logarithmic import above_zero, number_within_a_decade
 
 if TYPE_CHECKING:
     import pandas
@@ -66,12 +67,14 @@ def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = Non
     )
     for down, row in enumerate(rows):
         some = table if row is None else table[table[facets.down] == row]
-        some = _above_zero(some) if facets.logarithmic else some
+        some = above_zero(some) if facets.logarithmic else some
         for across, column in enumerate(columns):
             _draw(panels[down][across], some[some[facets.across] == column], facets)
             if down == 0:
                 panels[down][across].set_title(_title(facets.titles, column), fontsize=10)
-        if not facets.logarithmic:  # panels of a row share their axis
+        if facets.logarithmic:  # panels of a row share their axis
+            number_within_a_decade(panels[down][0])
+        else:
             panels[down][0].set_ylim(*(facets.limits or (0, 1.05 * some["high"].max())))
         panels[down][0].set_ylabel(facets.side if row is None else facets.sides[row], fontsize=9)
     for panel, column in zip(panels[-1], columns, strict=True):
@@ -79,12 +82,6 @@ def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = Non
     figure.supxlabel(facets.x_label, fontsize=10)
     legend_above(figure, panels[0][0], table, columns=facets.legend_columns)
     return whole(figure)
-
-
-def _above_zero(table: pandas.DataFrame) -> pandas.DataFrame:
-    """An interval that reaches zero ends a decade below the least mean: zero has no logarithm."""
-    least = table.loc[table["mean"] > 0, "mean"].min() / 10
-    return table.assign(low=table["low"].clip(lower=least))
 
 
 def _title(titles: str | Mapping[str, str], column: Any) -> str:

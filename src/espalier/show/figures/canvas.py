@@ -78,15 +78,29 @@ def draw_line(panel: Any, table: Any, x: str, look: Look, **style: Any) -> None:
     panel.fill_between(some[x], some["low"], some["high"], color=look.color, alpha=0.18, lw=0)
 
 
+def take_away(panels: Any, *, after: int, across: int) -> None:
+    """Only so many panels of a grid; those above an empty place number their axis themselves."""
+    for panel in panels[after:]:
+        panel.set_axis_off()
+    for panel in panels[max(0, after - across) : after]:
+        panel.tick_params(labelbottom=True)
+
+
 def legend_above(figure: Any, panel: Any, table: Any, *, columns: int) -> None:
-    """What the lines of a panel are, and its bands where `table` has a number of seeds."""
+    """What the lines of a panel are, and its bands where `table` has a number of seeds.
+
+    In fewer columns where the figure is too narrow for as many.
+    """
     handles, names = panel.get_legend_handles_labels()
     if "seeds" in table and (table["high"] > table["low"]).any():
         handles.append(Patch(color=GREY, alpha=0.3, lw=0))
         names.append("95% t interval over seeds")
-    if names:
-        style: Any = {"loc": "outside upper center", "fontsize": 9, "frameon": False}
-        figure.legend(handles, names, ncols=columns, **style)
+    style: Any = {"loc": "outside upper center", "fontsize": 9, "frameon": False}
+    for fewer in range(columns if names else 0, 0, -1):
+        legend = figure.legend(handles, names, ncols=fewer, **style)
+        if fewer == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            break
+        legend.remove()
 
 
 def svg(figure: Figure) -> str:

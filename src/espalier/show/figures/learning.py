@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from espalier.runs import averages, latest
-from espalier.show.figures.canvas import BLUE, Look, draw_line, place_on, whole
+from espalier.show.figures.canvas import BLUE, Look, draw_line, place_on, take_away, whole
 
 if TYPE_CHECKING:
     from espalier.training import TrainedRun
@@ -23,7 +23,7 @@ def draw_training(run: TrainedRun, *, ax: Axes | None = None) -> Figure:
     across = max(1, min(ACROSS, len(measures)))
     down = -(-len(measures) // across) or 1
     figure = place_on(ax, (2.6 * across + 0.4, 2.3 * down + 0.4))
-    panels: Any = figure.subplots(down, across, sharex=True, squeeze=False).flat
+    panels: Any = figure.subplots(down, across, sharex=True, squeeze=False).flatten()
     for panel, measure in zip(panels, measures, strict=False):
         table = rows.groupby(x, as_index=False)[measure].agg(["mean", "min", "max"])
         table = table.rename(columns={"min": "low", "max": "high"})
@@ -31,7 +31,6 @@ def draw_training(run: TrainedRun, *, ax: Axes | None = None) -> Figure:
         panel.set_title(measure.replace("_", " "), fontsize=10)
         panel.tick_params(labelsize=8)
         panel.grid(alpha=0.25, lw=0.5)
-    for panel in list(panels)[len(measures) :]:
-        panel.set_axis_off()
+    take_away(panels, after=len(measures), across=across)
     figure.supxlabel(x, fontsize=10)
     return whole(figure)

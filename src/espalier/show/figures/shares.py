@@ -6,12 +6,20 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from espalier.show.figures.canvas import INK, RED, Look, NotebookFigure, draw_line, legend_above
+from espalier.show.figures.canvas import (
+    INK,
+    RED,
+    Look,
+    NotebookFigure,
+    draw_line,
+    legend_above,
+    take_away,
+)
 
 if TYPE_CHECKING:
     import pandas
 
-ACROSS = 5
+ACROSS = 4  # panels in a row: more are not legible on a page
 
 
 def draw_shares(table: pandas.DataFrame, *, x: str, panel: str, line: str) -> Figure:
@@ -31,8 +39,7 @@ def draw_shares(table: pandas.DataFrame, *, x: str, panel: str, line: str) -> Fi
         place.set_ylim(-0.03, 1.05)
         place.grid(alpha=0.25, lw=0.5)
         place.tick_params(labelsize=8)
-    for place in panels[len(groups) :]:
-        place.set_axis_off()
+    take_away(panels, after=len(groups), across=across)
     figure.supxlabel(f"{x} in the training set", fontsize=10)
     figure.supylabel("share", fontsize=10)
     legend_above(figure, panels[0], table, columns=3)

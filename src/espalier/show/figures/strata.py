@@ -18,6 +18,7 @@ from espalier.show.figures.canvas import (
     Look,
     NotebookFigure,
     draw_line,
+    take_away,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ LINES: Mapping[str, Look] = {
     "left": Look(BLUE, "-", "o", "left-branching"),
     "right": Look(RED, "--", "s", "right-branching"),
 }
-COLUMNS = 5  # panels in a row
+COLUMNS = 4  # panels in a row: more are not legible on a page
 
 
 def draw_distances(rows: pandas.DataFrame) -> Figure:
@@ -58,15 +59,14 @@ def draw_strata(rows: pandas.DataFrame, label: str) -> Figure:
     down = -(-len(distances) // COLUMNS)
     across = min(COLUMNS, len(distances))
     figure = NotebookFigure(figsize=(2.3 * across + 0.8, 2.1 * down + 0.9), layout="constrained")
-    panels = figure.subplots(down, across, sharex=True, squeeze=False).flat
+    panels = figure.subplots(down, across, sharex=True, squeeze=False).flatten()
     for panel, distance in zip(panels, distances, strict=False):
         here = means[means["distance"] == distance]
         for kind, look in CLASSES.items():
             draw_line(panel, here[here["class"] == kind], "tree", look)
         panel.set_title(f"{distance} {'word' if distance == 1 else 'words'} apart", fontsize=10)
         _finish(panel)
-    for panel in list(panels)[len(distances) :]:
-        panel.set_axis_off()
+    take_away(panels, after=len(distances), across=across)
     figure.supxlabel("distance in the tree, edges", fontsize=10)
     figure.supylabel(label, fontsize=10)
     _legend(figure)
