@@ -8,6 +8,7 @@ from docs.pages.learning import learning
 from docs.pages.minimal import minimal
 from docs.pages.protocols import protocols
 from docs.pages.realism import realism
+from docs.pages.scaffolds import scaffolds
 from docs.pages.syntax import syntax
 
 PAGES = {
@@ -17,6 +18,7 @@ PAGES = {
     "minimal": minimal,
     "protocols": protocols,
     "realism": realism,
+    "scaffolds": scaffolds,
     "syntax": syntax,
 }
 
