@@ -2,7 +2,8 @@
 
 from espalier.show.figures.bands import Facets, draw_bands
 from espalier.show.figures.canvas import Look, svg
-from espalier.show.figures.histories import draw_circuit, draw_history
+from espalier.show.figures.circuits import draw_circuit
+from espalier.show.figures.histories import draw_history
 from espalier.show.figures.learning import draw_training
 from espalier.show.figures.pairs import draw_pairs, draw_parts
 from espalier.show.figures.shares import draw_shares

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import accumulate
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from espalier.interpreter import Explanation
 from espalier.interventions import Node
-from espalier.programs import Circuit
 from espalier.show.explanations import headline
 from espalier.show.figures.canvas import BLUE, GREY, INK, PALE, QUIET, RED, panel_on, whole
 from espalier.show.text import count, shorten
 from espalier.show.trace_text import token_names
 
-LINE, COLUMN = 0.32, 1.25  # inches that a value takes
+LINE, COLUMN = 0.32, 0.8  # inches that a value takes at least
+LETTERS, LETTER = 8, 0.067  # their size in points, and the width of one in inches
 MOST_VALUES = 150
 LONGEST = 14
 
@@ -32,21 +32,31 @@ def draw_history(why: Explanation, *, ax: Axes | None = None) -> Figure:
     found, explained = why.links, why.origin(why.target)
     shown = sorted(found, key=lambda node: (-node.layer, node.sublayer == "attention", node))
     left, shown = len(shown) - MOST_VALUES, shown[:MOST_VALUES]
-    places, height = _places(why, shown)
-    ax = panel_on(ax, (max(4.0, COLUMN * len(why.trace.tokens) + 1), LINE * (height + 3)))
-    for node in shown:
+    lines, height = _lines(why, shown)
+    texts = {node: _told(why, node) for node in shown}
+    middles, width = _columns(why, texts)
+    places = {node: (middles[position], y) for node, (position, y) in lines.items()}
+    ax = panel_on(ax, (max(4.0, width + 1), LINE * (height + 3)))
+    for node, text in texts.items():
         x, y = places[node]
-        value = why.trace.program.write(node.variable, why.value_of(node))
-        text = f"{shorten(node.variable, LONGEST)} = {shorten(value, LONGEST)}"
         frame = {"boxstyle": "round", "facecolor": "white", "edgecolor": PALE}
         colour = RED if node == explained else INK
         style: dict[str, Any] = {"family": "DejaVu Sans Mono", "parse_math": False, "usetex": False}
-        ax.text(x, y, text, ha="center", va="center", color=colour, size=6, bbox=frame, **style)
+        style |= {"ha": "center", "va": "center", "color": colour, "size": LETTERS}
+        ax.text(x, y, text, bbox=frame, **style)
         for source, kind in found[node]:
             if source in places:
                 _draw_arrow(ax, places[source], places[node], COLOURS[kind])
-    _frame(ax, why, places, height=height, left=max(0, left))
+    _frame(ax, why, {y: node for node, (_, y) in reversed(lines.items())}, middles)
+    ax.set(xlim=(0, width), ylim=(height + 0.5, -1))
+    more = f"\n{count(left, 'earlier value')} not shown" if left > 0 else ""
+    ax.set_title(f"{headline(why)}{more}", loc="left", size=10, parse_math=False)
     return whole(ax)
+
+
+def _told(why: Explanation, node: Node) -> str:
+    value = why.trace.program.write(node.variable, why.value_of(node))
+    return f"{shorten(node.variable, LONGEST)} = {shorten(value, LONGEST)}"
 
 
 def _draw_arrow(
@@ -58,56 +68,42 @@ def _draw_arrow(
     ax.annotate("", end, start, arrowprops=look | {"connectionstyle": f"arc3,rad={bow}"})
 
 
-def _places(why: Explanation, shown: list[Node]) -> tuple[dict[Node, tuple[float, float]], int]:
+def _lines(why: Explanation, shown: list[Node]) -> tuple[dict[Node, tuple[int, int]], int]:
     """Where each value stands: its position, and a line below what comes before."""
     moments: dict[tuple[int, bool], dict[int, list[Node]]] = defaultdict(lambda: defaultdict(list))
     for node in shown:
         moments[node.layer, node.sublayer == "mlp"][node.position].append(node)
-    places: dict[Node, tuple[float, float]] = {}
+    lines: dict[Node, tuple[int, int]] = {}
     line = 0
     for moment in sorted(moments):
         for position, nodes in moments[moment].items():
-            places |= {node: (position, line + n) for n, node in enumerate(nodes)}
+            lines |= {node: (position, line + n) for n, node in enumerate(nodes)}
         line += max(map(len, moments[moment].values())) + 1
-    return places, line
+    return lines, line
 
 
-def _frame(
-    ax: Axes, why: Explanation, places: dict[Node, tuple[float, float]], *, height: int, left: int
-) -> None:
+def _columns(why: Explanation, texts: dict[Node, str]) -> tuple[list[float], float]:
+    """The middle of each position's column and the width of all, in inches."""
+    widths = [COLUMN] * len(why.trace.tokens)
+    for node, text in texts.items():
+        widths[node.position] = max(widths[node.position], LETTER * len(text) + 0.25)
+    ends = list(accumulate(widths))
+    return [end - width / 2 for end, width in zip(ends, widths, strict=True)], ends[-1]
+
+
+def _frame(ax: Axes, why: Explanation, moments: dict[float, Node], middles: list[float]) -> None:
+    """Tokens above the columns, and each moment's name beside its first line."""
     tokens = [shorten(name, LONGEST) for name in token_names(why.trace)]
-    ax.set_xticks(range(len(tokens)), [f"{name}\n{p}" for p, name in enumerate(tokens)])
+    ax.set_xticks(middles, [f"{name}\n{p}" for p, name in enumerate(tokens)])
     ax.xaxis.tick_top()
-    names = {y: _moment_name(node) for node, (_, y) in reversed(places.items())}
+    names = {y: _moment_name(node) for y, node in moments.items()}
     firsts = {name: y for y, name in sorted(names.items(), reverse=True)}
-    ax.set_yticks(list(firsts.values()), list(firsts), color=QUIET, size=7)
-    ax.set(xlim=(-0.7, len(tokens) - 0.3), ylim=(height + 0.5, -1))
+    ax.set_yticks(list(firsts.values()), list(firsts), color=QUIET, size=LETTERS)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    more = f"\n{count(left, 'earlier value')} not shown" if left else ""
-    ax.set_title(f"{headline(why)}{more}", loc="left", size=9, parse_math=False)
 
 
 def _moment_name(node: Node) -> str:
     if node.layer == 0:
         return "start"
     return f"layer {node.layer}\n{'attention' if node.sublayer == 'attention' else 'MLP'}"
-
-
-def draw_circuit(found: Circuit, *, ax: Axes | None = None) -> Figure:
-    """Heads and rules down, positions across: how many inputs use each there."""
-    rows = {kind: row for row, kind in enumerate(dict.fromkeys(key[:2] for key in found.places))}
-    names, width = [_component_name(*kind) for kind in rows], max(found.positions) + 1
-    counts = np.zeros((len(rows), width))
-    for (kind, name, position), inputs in found.places.items():
-        counts[rows[kind, name], position] = inputs
-    ax = panel_on(ax, (max(4.0, 0.4 * width + 2.5), max(2.0, 0.22 * len(rows) + 1)))
-    image = ax.imshow(counts, cmap="Blues", vmin=0, vmax=found.inputs, aspect="auto")
-    ax.set_yticks(range(len(names)), names, size=7, parse_math=False)
-    ax.set(xlabel="position", title=f"what feeds {found.variable}, by number of inputs")
-    whole(ax).colorbar(image, ax=ax)
-    return whole(ax)
-
-
-def _component_name(kind: str, name: str | int) -> str:
-    return shorten(f"{kind} {name}".strip(), 2 * LONGEST)
