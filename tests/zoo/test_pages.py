@@ -5,12 +5,14 @@ import runpy
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import espalier as es
 from espalier import rasp, zoo
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-FIGURES = runpy.run_path(str(DOCS / "draw_programs.py"))["FIGURES"]
+SCRIPT = runpy.run_path(str(DOCS / "draw_programs.py"))
+FIGURES = SCRIPT["FIGURES"]
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -29,6 +31,14 @@ def test_a_page_states_the_costs_of_its_program(name: str) -> None:
     assert row[1].split(" | ")[:5] == [f"{size:,}" for size in sizes]
     for variable in re.findall(r"^\| `(\w+)` \|", page, re.M):
         assert variable in program.specs
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_picture_is_as_large_as_what_is_drawn_today(name: str) -> None:
+    """A value or a variable with another name is mostly seen by that; `docs/draw_programs.py`."""
+    wanted = [side * SCRIPT["DPI"] for side in SCRIPT["drawn"](name).get_size_inches()]
+    with Image.open(DOCS / "images" / "programs" / f"{name}.png") as image:
+        assert list(image.size) == pytest.approx(wanted, abs=1)
 
 
 @pytest.mark.parametrize("name", FIGURES)
