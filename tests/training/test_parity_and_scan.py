@@ -18,7 +18,7 @@ from espalier.nets import Dice, bfloat16_products
 from espalier.nets.transformer import CELLS, layer_stack
 from espalier.nets.transformer.model import TransformerShape, decode, encode, random_transformers
 from espalier.runs import Interrupted
-from espalier.training import SYMBOLS, ParityRun, ScanRun, StepRecipe, parity
+from espalier.training import SYMBOLS, ParityRun, ScanRun, StepRecipe, transformers
 from espalier.training.optimisers import optimiser_of
 from espalier.training.parity import ParityTask, predict
 from espalier.training.scan import LONGEST, TranslationTask, _packed
@@ -79,7 +79,7 @@ def test_predictions_do_not_depend_on_company(monkeypatch):
     run = parity_run()
     weights, test = random_transformers(run.shape, [0, 1]), parity_set(run.test)
     together = predict(weights, run.shape, test)
-    monkeypatch.setattr(parity, "AT_ONCE", 1)
+    monkeypatch.setattr(transformers, "CPU_CELLS", 1)
     assert np.array_equal(predict(weights, run.shape, test), together)
     assert together.shape == (2, len(test))
     right = (together == test.parities)[:, test.lengths > 4].mean(1)

@@ -98,8 +98,8 @@ def draw_depths(rows: pandas.DataFrame) -> Figure:
         looks={
             "yes": Look("#1b1f27", "-", "o", "shared weights"),
             "no": Look("#d02f2f", "--", "s", "own weights"),
-            "yes, fitted": Look("#1f62d0", "-", "o", "shared weights, until fitted"),
-            "no, fitted": Look("#c77d1e", "--", "s", "own weights, until fitted"),
+            "yes, fitted": Look("#1f62d0", "-.", "^", "shared weights, until fitted"),
+            "no, fitted": Look("#c77d1e", ":", "D", "own weights, until fitted"),
         },
         limits=(-0.02, max(0.25, 1.05 * float(table["high"].max()))),
     )

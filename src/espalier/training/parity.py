@@ -32,11 +32,10 @@ from espalier.training.configs import StepRecipe, check_seeds
 from espalier.training.scan_batches import some_of
 from espalier.training.task_learner import TaskLearner, by_seed, products, step_plan
 from espalier.training.train import Prepared, Trainable
-from espalier.training.transformers import Transformers, in_precision, listed
+from espalier.training.transformers import Transformers, at_once, in_precision, listed
 
 TOKENS = 3  # 0, 1 and START
 FITTED = 1_000  # training strings that a measure looks at
-AT_ONCE = 1 << 13  # test strings read at a time, over all members
 
 
 @dataclass(frozen=True)
@@ -213,8 +212,8 @@ def predict(weights: Weights, shape: TransformerShape, strings: ParitySet) -> np
     tokens, lengths = strings.tokens(), strings.lengths + 1
     found = np.zeros((members, len(strings)), dtype=np.int64)
     order = np.argsort(lengths, kind="stable")
-    parts = max(1, min(len(order), members * len(order) // AT_ONCE))
-    for some in np.array_split(order, parts):
+    size = at_once(shape, members, tokens.shape[1], device=device)
+    for some in np.array_split(order, -(-len(order) // size)):
         width = int(lengths[some].max())
         batch = torch.from_numpy(tokens[some, :width]).to(device).expand(members, -1, -1)
         sizes = torch.from_numpy(lengths[some]).to(device).expand(members, -1)

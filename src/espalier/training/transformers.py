@@ -20,7 +20,8 @@ from espalier.nets.transformer import TransformerShape, Weights, cast
 from espalier.runs import Snapshot
 from espalier.training.configs import StepRecipe
 
-CELLS = 1 << 26  # numbers of a layer that are computed at a time, over all members
+# Numbers of a layer that are computed at a time, over all members: what a CPU's cache holds.
+CELLS, CPU_CELLS = 1 << 26, 1 << 22
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,9 +65,9 @@ class Transformers(Sequence["Transformers"]):
         return f"{len(self)} {type(self).__name__} of {self.shape.layers} layers"
 
     def at_once(self, positions: int) -> int:
-        """How many inputs of so many positions fit into memory: attention, or the MLP."""
-        widest = max(self.shape.heads * positions, self.shape.hidden)
-        return max(1, CELLS // (len(self) * positions * widest))
+        """How many inputs of so many positions fit into memory."""
+        device = next(iter(self.weights.values())).device
+        return at_once(self.shape, len(self), positions, device=device)
 
     def refuse_long(self, asked: Sequence[str], sizes: Sequence[int], most: int) -> None:
         """Raise if an input is longer than there are absolute positions."""
@@ -76,6 +77,17 @@ class Transformers(Sequence["Transformers"]):
         raise ModelError(
             f"{text!r} has a length of {size}; these models have absolute positions for {most}"
         )
+
+
+def at_once(shape: TransformerShape, members: int, positions: int, *, device: torch.device) -> int:
+    """How many inputs of so many positions are read together: attention, or the MLP, is widest.
+
+    >>> shape, device = TransformerShape(vocabulary=3, outputs=2), torch.device("cpu")
+    >>> at_once(shape, members=5, positions=41, device=device)
+    9
+    """
+    cells = CPU_CELLS if device.type == "cpu" else CELLS
+    return max(1, cells // (members * positions * max(shape.heads * positions, shape.hidden)))
 
 
 def in_precision(weights: Mapping[str, Tensor], recipe: StepRecipe) -> Weights:
