@@ -12,6 +12,7 @@ import pytest
 
 from espalier import cli
 from espalier.cli import main
+from espalier.runs import RunFolder
 from espalier.show.demo import PROGRAMS
 
 
@@ -40,6 +41,22 @@ def test_help_names_every_command() -> None:
     assert found.returncode == 0
     for command in ("programs", "run", "trace", "compile", "verify", "minimal", "demo", "doctor"):
         assert re.search(rf"\b{command}\b", found.stdout)
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        (["ask"], "Usage: espalier ask [OPTIONS] RUN [INPUTS...]"),
+        (["runs"], "Usage: espalier runs [FOLDER]"),
+        (
+            ["train", "traces"],
+            "Usage: espalier train traces --out PATH [OPTIONS] TARGET [INPUTS...]",
+        ),
+        (["train"], "Usage: espalier train COMMAND"),
+    ],
+)
+def test_a_usage_line_names_every_argument(command, usage) -> None:
+    assert usage in espalier(*command, "--help").stdout
 
 
 def test_help_does_not_wait_for_torch() -> None:
@@ -162,6 +179,17 @@ def test_a_program_of_ones_own(tmp_path) -> None:
         (["trace", "parity-sum-modulo", "1", "--html", "x.png"], "suffix .html"),
         (["trace", "parity-sum-modulo", "1", "-o", "x.doc"], ".doc"),
         (["trace", "parity-sum-modulo", "1", "--set", "ones@1"], "VARIABLE@LAYER,POSITION=VALUE"),
+        (
+            ["trace", "parity-sum-modulo", "1", "--set", "ones@" + "9" * 5000 + ",1=0"],
+            "VARIABLE@LAYER",
+        ),
+        (["trace", "parity-sum-modulo", "1", "--set", "ones@1,1={[1]}"], "'{[1]}' is no value"),
+        (
+            ["trace", "parity-sum-modulo", "1", "--set", "ones@9,1=1"],
+            "ones = 1 at position 1 of layer 9, after MLP",
+        ),
+        (["ask", "runs/nope", "1"], "train one first: `espalier train parity --out runs/nope`"),
+        (["ask", "runs/\x1b[31mnope", "1"], "runs/\\x1b[31mnope holds no finished run"),
         (["trace", "parity-sum-modulo", "1", "-o", "nowhere/x.html"], "does not exist"),
         (["compile", "parity-sum-modulo", "-o", "."], "call it model.safetensors"),
         (["runs", "x" * 3000], "x...: File name too long"),
@@ -310,6 +338,17 @@ def test_brackets_of_names_are_shown_as_they_are(tmp_path) -> None:
     (tmp_path / "runs" / "[" / "x]").mkdir(parents=True)
     (tmp_path / "runs" / "[" / "x]" / "manifest.json").write_text("nothing")
     assert "[/x]" in espalier("runs", cwd=tmp_path).stdout
+
+
+def test_no_word_of_a_file_is_a_command_to_the_terminal(tmp_path) -> None:
+    folder = RunFolder.create(tmp_path / "runs" / "red")
+    folder.write_manifest(
+        {"kind": "\x1b[31mred\x07", "status": "\x9b2Jfinished", "config": {}, "data": {}}
+        | {"began": "today", "seconds": 1.0}
+    )
+    shown = espalier("runs", cwd=tmp_path).stdout
+    assert "\\x1b[31mred\\x07" in shown
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown)
 
 
 def commands_below(one, path=()):

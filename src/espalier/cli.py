@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from typing import NoReturn
 
 from cyclopts import App, CycloptsError, Parameter
 from cyclopts.completion.detect import ShellDetectionError
 
 from espalier.commands import (
+    NamedArguments,
     decomposition,
     demo_command,
     doctor_command,
@@ -27,7 +29,7 @@ from espalier.commands import (
     training,
     warning_in_one_line,
 )
-from espalier.errors import EspalierError
+from espalier.errors import EspalierError, harmless
 from espalier.version import __version__
 
 _OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)  # what a full or broken disk says
@@ -40,6 +42,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(converter=read_words),
 )
+app.help_formatter = NamedArguments(app)
 
 app.command(programs.programs_command, name="programs")
 app.command(programs.run_command, name="run")
@@ -69,15 +72,12 @@ def main(words: list[str] | None = None) -> None:
         with hearing_ctrl_c(), warning_in_one_line():
             app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        sys.stderr.write(f"espalier: {misread(error)}\n")
-        sys.exit(2)
+        _end(misread(error))
     except (EspalierError, ShellDetectionError) as error:
         where = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
-        sys.stderr.write(f"espalier: {error}{where}\n")
-        sys.exit(2)
+        _end(f"{error}{where}")
     except KeyboardInterrupt as stopped:  # a run says where it was saved, if it was
-        sys.stderr.write(f"espalier: {str(stopped) or 'interrupted'}\n")
-        sys.exit(130)
+        _end(str(stopped) or "interrupted", 130)
     except BrokenPipeError:
         # The reader went away (`espalier trace ... | head`): nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -85,19 +85,23 @@ def main(words: list[str] | None = None) -> None:
     except (MemoryError, RuntimeError) as error:
         if not _wants_memory(error):
             raise
-        sys.stderr.write(
-            f"espalier: there is not enough memory for what was asked for "
+        _end(
+            f"there is not enough memory for what was asked for "
             f"({str(error).splitlines()[0] if str(error) else 'MemoryError'}); ask for something "
-            f"smaller\n"
+            f"smaller"
         )
-        sys.exit(2)
     except OSError as error:  # such as a name that is too long, wherever it is first looked at
         if error.filename is None and error.errno not in _OUTPUT:
             raise
         name = str(error.filename or "the output")
         shown = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
-        sys.stderr.write(f"espalier: cannot use {shown}: {error.strerror}\n")
-        sys.exit(2)
+        _end(f"cannot use {shown}: {error.strerror}")
+
+
+def _end(why: str, status: int = 2) -> NoReturn:
+    """Say on stderr why the command ends; what is quoted of files is no command to a terminal."""
+    sys.stderr.write(f"espalier: {harmless(why)}\n")
+    sys.exit(status)
 
 
 def _wants_memory(error: Exception) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+import unicodedata
 from collections.abc import Iterable
 
 LARGEST_SEED = (1 << 63) - 1
@@ -145,6 +146,18 @@ def nearest(name: object, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}known: {listed(map(repr, known))}"
+
+
+def harmless(text: str) -> str:
+    """The text with characters that a terminal obeys written as in Python; lines stay lines.
+
+    >>> print(harmless("\\x1b[31mred"))
+    \\x1b[31mred
+    """
+    return "".join(
+        repr(mark)[1:-1] if unicodedata.category(mark) == "Cc" and mark not in "\n\t" else mark
+        for mark in text
+    )
 
 
 def listed(words: Iterable[str], *, most: int = 40) -> str:

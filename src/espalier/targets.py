@@ -164,14 +164,16 @@ def parse_set(program: Program, text: str) -> Set:
     """
     from espalier.interventions import Set
 
-    found = re.fullmatch(r"(.+)@(\d+),(\d+)=(.+)", text)
+    found = re.fullmatch(r"(.+)@(\d{1,18}),(\d{1,18})=(.+)", text)
     if found is None:
-        raise ProgramError(f"--set takes VARIABLE@LAYER,POSITION=VALUE; found {text!r}")
+        raise ProgramError(f"--set takes VARIABLE@LAYER,POSITION=VALUE; found {text[:80]!r}")
     name, layer, position, value = found.groups()
     try:
         plain = None if value == "null" else ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-        raise ProgramError(f"--set {text}: {value!r} is no value; give a number or null") from None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise ProgramError(
+            f"--set {text[:80]}: {value[:40]!r} is no value; give a number or null"
+        ) from None
     where, number = int(position), int(layer)
     if name in program.heads:
         return Set(name, layer=number, position=where, value=plain, sublayer="attention")

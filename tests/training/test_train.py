@@ -195,7 +195,7 @@ def test_only_a_finished_run_of_the_kinds_asked_for_is_opened(kind, tmp_path):
     other = es.ScanRun if config is not SCAN else es.ParityRun
     with pytest.raises(es.ModelError, match=f"of kind '{other.kind}': the run there is of kind"):
         open_run(whole, kinds=[other])
-    with pytest.raises(es.ModelError, match="no run is there; train one with out= first"):
+    with pytest.raises(es.ModelError, match="no run is there; train one first: `espalier train "):
         open_run(tmp_path / "none", kinds=KINDS)
     manifest = RunFolder(whole).manifest()
     copy = RunFolder.create(tmp_path / "copy")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, harmless
 
 if TYPE_CHECKING:
     from espalier.runs import Moment, Progress
@@ -128,5 +128,5 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
 
 def say(text: str) -> None:
     """One line on stderr, where progress goes: results stay alone on stdout."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(harmless(text) + "\n")
     sys.stderr.flush()

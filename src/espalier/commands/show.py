@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from espalier.errors import harmless
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 
 def console() -> Console:
-    """Standard output, with colours where it is a terminal; brackets are what they are."""
+    """Standard output, with colours where it is a terminal; brackets are what they are.
+
+    Words of files are shown, and none of them is a command to the terminal.
+    """
     from rich.console import Console
 
-    return Console(soft_wrap=True, markup=False)
+    class Harmless(Console):
+        def render_str(self, text: str, **how: Any) -> Text:
+            return super().render_str(harmless(text), **how)
+
+    return Harmless(soft_wrap=True, markup=False)
 
 
 def show_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from espalier.errors import EspalierError
+from espalier.errors import EspalierError, harmless
 
 
 def open_streams() -> None:
@@ -55,7 +55,7 @@ def warning_in_one_line() -> Iterator[None]:
     with warnings.catch_warnings():  # which puts back how they are shown
 
         def show(message: Warning | str, *_: Any, **__: Any) -> None:
-            sys.stderr.write(f"espalier: {message}\n")
+            sys.stderr.write(f"espalier: {harmless(str(message))}\n")
 
         warnings.showwarning = show
         yield

@@ -58,6 +58,17 @@ class Set:
     value: Value | None
     sublayer: Sublayer = "mlp"
 
+    def __str__(self) -> str:
+        """In words, for those who set it on a page or by `--set`.
+
+        >>> str(Set("parity", layer=1, position=2, value=None))
+        'parity = null at position 2 of layer 1, after MLP'
+        """
+        value = "null" if self.value is None else repr(self.value)
+        after = "attention" if self.sublayer == "attention" else "MLP"
+        place = f"position {self.position} of layer {self.layer}, after {after}"
+        return f"{self.variable} = {value} at {place}"
+
 
 @dataclass(frozen=True)
 class Copy:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +77,7 @@ class RunFolder:
         found = self.manifest()
         wanted = f" of kind {' or '.join(map(repr, kinds))}" if kinds else ""
         if not found:
-            why = "no run is there; train one with out= first"
+            why = f"no run is there; {_how_to_train(self.path, kinds)}"
         elif kinds and found.get("kind") not in kinds:
             why = f"the run there is of kind {found.get('kind')!r}"
         elif found.get("status") != "finished":
@@ -273,6 +273,12 @@ class RunFolder:
         self._check_held()
         write_safetensors(self.path / name, snapshot.tensors, snapshot.metadata)
         return self.path / name
+
+
+def _how_to_train(path: Path, kinds: Sequence[str]) -> str:
+    """What to type, or to write in Python, for a run of one of these kinds."""
+    kind = "parity" if not kinds or "parity" in kinds else kinds[0]
+    return f"train one first: `espalier train {kind} --out {path}`, or es.train(..., out=...)"
 
 
 def _checked_manifest(file: Path, found: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import compress
 from typing import TYPE_CHECKING
 
+from espalier.errors import harmless
 from espalier.show.programs import idle_text
 from espalier.show.text import count
 
@@ -35,7 +36,7 @@ def coloured_trace(trace: Trace) -> Text:
     """The text for a terminal: changed values in blue, the output variable in red."""
     from rich.text import Text
 
-    text = Text(trace_text(trace))
+    text = Text(harmless(trace_text(trace)))
     text.highlight_regex(r"(?m)^> \S+", "bold red")
     text.highlight_regex(r"\S+\*", "bold blue")
     return text
