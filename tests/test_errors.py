@@ -1,3 +1,4 @@
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -74,7 +75,11 @@ def test_a_finding_is_said_before_what_is_known():
 
 
 def test_the_line_of_a_fault_in_a_file_is_said(tmp_path):
-    for text, line in (("x = 1\ny = x / 0\n", 2), ("x = 1\n\nx +\n", 3)):
+    for text, line in (
+        ("x = 1\ny = x / 0\n", 2),
+        ("x = 1\n\nx +\n", 3),
+        ("import sys\nsys.exit(3)", 2),
+    ):
         file = tmp_path / "bad.py"
         file.write_text(text)
         with pytest.raises(es.ProgramError, match=rf"bad\.py, line {line} cannot be run"):
@@ -83,3 +88,45 @@ def test_the_line_of_a_fault_in_a_file_is_said(tmp_path):
     file.write_text(f"import espalier as es\n\n{built}\n")
     with pytest.raises(es.ProgramError, match=r"bad\.py, line 3: "):
         load_target(f"{file}:x")
+
+
+def ends(*_):
+    sys.exit("done")
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def of_function(ffn_fn, **more):
+    return es.program_spec(
+        {"x": es.language.var(3)}, {}, ffn_fn=ffn_fn, output_name="x", input_range=2, **more
+    )
+
+
+@pytest.mark.parametrize(
+    ("use", "match"),
+    [
+        (of_function, "ffn_fn raised SystemExit: done"),
+        (
+            lambda f: es.interpret(of_function(f, rules="lazy"), [1], max_layers=1),
+            "layer 1, input 0, position 0: ffn_fn raised SystemExit: done",
+        ),
+        (lambda f: es.compile_program(of_function(f, rules="lazy")), "ffn_fn raised SystemExit"),
+        (
+            lambda f: es.program_spec(
+                {"x": es.language.var(3, input_init_fn=f)}, output_name="x", input_range=2
+            ),
+            "the init function of variable 'x' raised SystemExit at token 0: done",
+        ),
+        (
+            lambda f: es.rasp.evaluate(es.rasp.elementwise(f, es.rasp.tokens), "a"),
+            "fails on .'a'.: SystemExit: done",
+        ),
+    ],
+)
+def test_a_function_that_ends_python_is_named_and_ctrl_c_stays_what_it_is(use, match):
+    with pytest.raises(es.ProgramError, match=match):
+        use(ends)
+    with pytest.raises(KeyboardInterrupt):
+        use(interrupted)

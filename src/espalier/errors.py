@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 
 LARGEST_SEED = (1 << 63) - 1
+FAULTS = (Exception, SystemExit)  # of a function that was given to us; Ctrl-C is nobody's fault
 
 
 class EspalierError(Exception):

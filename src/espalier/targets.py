@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from espalier.errors import EspalierError, FileError, ProgramError, nearest
+from espalier.errors import FAULTS, EspalierError, FileError, ProgramError, nearest
 
 if TYPE_CHECKING:
     from espalier.interventions import Set
@@ -57,7 +57,7 @@ def _from_file(path: Path, name: str) -> Entry:
         spec.loader.exec_module(module)
     except EspalierError as error:
         raise type(error)(f"{_fault(error, path)}: {error}") from error
-    except Exception as error:
+    except FAULTS as error:
         raise ProgramError(
             f"{_fault(error, path)} cannot be run: {type(error).__name__}: {error}"
         ) from error
@@ -70,7 +70,7 @@ def _from_file(path: Path, name: str) -> Entry:
     return entry_of(found, f"{path}:{name}")
 
 
-def _fault(error: Exception, path: Path) -> str:
+def _fault(error: BaseException, path: Path) -> str:
     """The file and the line of it that an error came from."""
     if isinstance(error, SyntaxError) and error.lineno is not None:
         return f"{path}, line {error.lineno}"

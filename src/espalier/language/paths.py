@@ -14,7 +14,7 @@ import random
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 
-from espalier.errors import ProgramError
+from espalier.errors import FAULTS, ProgramError
 from espalier.language.rounds import Order, rounds
 from espalier.language.slices import null_is_tested
 from espalier.language.trees import KEEP, Forest, Tree, value_at
@@ -53,7 +53,7 @@ def call(function: FfnFunction, view: View) -> View:
     """The view after `function` was called on it; ProgramError if it is not such a function."""
     try:
         returned = function(view)
-    except Exception as error:
+    except FAULTS as error:
         if view.error is None:
             kind = type(error).__name__
             view.error = ProgramError(f"ffn_fn raised {kind}: {error} ({view.where()})")

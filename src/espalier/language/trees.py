@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from espalier.errors import FAULTS
 from espalier.language.rules import Atom, Atoms, Rule
 from espalier.language.variables import Value, Variable
 
@@ -55,7 +56,7 @@ class TooMuchError(FollowingError):
 class EvaluationError(FollowingError):
     """A function of values failed, where the variables have the values of `known`."""
 
-    def __init__(self, known: Known, cause: Exception) -> None:
+    def __init__(self, known: Known, cause: BaseException) -> None:
         super().__init__(repr(cause))
         self.known = dict(known)
 
@@ -228,7 +229,7 @@ def _evaluate(
         return finish(trees)
     except FollowingError:
         raise
-    except Exception as error:
+    except FAULTS as error:
         raise EvaluationError(known, error) from error
 
 

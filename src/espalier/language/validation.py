@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from espalier.errors import ProgramError, nearest
+from espalier.errors import FAULTS, ProgramError, nearest
 from espalier.language.heads import Halt, Head
 from espalier.language.rules import Atom, Rule
 from espalier.language.variables import (
@@ -160,7 +160,7 @@ def _tabulate(
             table.append(spec.check_initial(function(index)))
         except ProgramError as error:
             raise ProgramError(f"first value of {name!r} at {what} {index}: {error}") from None
-        except Exception as error:
+        except FAULTS as error:
             raise ProgramError(
                 f"the init function of variable {name!r} raised {type(error).__name__} at {what} "
                 f"{index}: {error}"

@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from espalier.errors import ProgramError
+from espalier.errors import FAULTS, ProgramError
 from espalier.rasp.expressions import Expression, Map
 
 
@@ -83,7 +83,7 @@ def apply(node: Map, values: Mapping[Expression, Any]) -> Any:
     try:
         found = node.function(*given)
         hash(found)
-    except Exception as error:
+    except FAULTS as error:
         shown = ", ".join(map(repr, given))
         raise ProgramError(
             f"the function of {node.label or 'an elementwise expression'} fails on ({shown}): "

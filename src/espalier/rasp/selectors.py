@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from espalier.errors import ProgramError
+from espalier.errors import FAULTS, ProgramError
 
 if TYPE_CHECKING:
     from espalier.rasp.expressions import Expression
@@ -55,7 +55,7 @@ class Select(_Selector):
             return False
         try:
             return bool(self.predicate(key, query))
-        except Exception as error:
+        except FAULTS as error:
             raise ProgramError(
                 f"a selector's predicate fails on key {key!r} and query {query!r}: "
                 f"{type(error).__name__}: {error}. It must answer for every pair of values"
