@@ -4,6 +4,7 @@ import pytest
 
 import espalier as es
 from espalier.data import ParityConfig
+from espalier.decomposition import interdependence_corpus
 from espalier.learnability.supervision import ReadableSettings, TraceSettings
 from espalier.nets import room
 from espalier.nets.language import language_model
@@ -63,6 +64,44 @@ def test_weights_are_counted_as_they_are(shared, positions, decoder):
     made = random_transformers(shape, [0])
     small = ("scale", "relative")  # norms and position biases
     assert shape.numbers == sum(w.numel() for name, w in made.items() if not name.endswith(small))
+
+
+LSTM, GRU, TRANSFORMER = (
+    language_model(vocabulary_size=9, hidden=4, architecture=kind, **more)
+    for kind, more in (
+        ("lstm", {}), ("gru", {}), ("transformer", {"heads": 1, "longest": 20_000}),
+    )
+)  # fmt: skip
+WORDS = [2, 3] * 10_000
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: es.interdependence(LSTM, WORDS),
+        lambda: es.interdependence(LSTM, WORDS, allocation="murdoch"),
+        lambda: es.interdependence(LSTM, WORDS, method="occlusion"),
+        lambda: es.interdependence(es.network(GRU), WORDS),
+        lambda: es.interdependence(es.network(TRANSFORMER), WORDS),
+        lambda: es.interdependence(es.network(TRANSFORMER), WORDS, method="occlusion"),
+        lambda: es.interdependence(es.network(TRANSFORMER), WORDS, a=[0], b=[1]),
+        lambda: es.decompose(es.network(TRANSFORMER), WORDS, focus=[0]),
+        lambda: list(interdependence_corpus(LSTM, [[2, 3], WORDS])),
+    ],
+)
+def test_sentences_without_room_are_refused(monkeypatch, ask):
+    monkeypatch.setattr(room, "machine_bytes", lambda: 10**9)
+    with pytest.raises(es.DataError, match=r"a sentence of 20,000 words takes .* GB .* in pieces"):
+        ask()
+
+
+def test_parts_of_a_sentence_without_room_are_refused(monkeypatch):
+    monkeypatch.setattr(room, "machine_bytes", lambda: 10**8)
+    wide = language_model(vocabulary_size=9, hidden=300)
+    with pytest.raises(es.DataError, match=r"a sentence of 20,000 words takes .* GB"):
+        es.decompose(wide, WORDS, focus=[0])
+    with pytest.raises(es.DataError, match=r"a sentence of 20,000 words takes .* GB"):
+        es.interdependence(wide, WORDS, a=[0], b=[19_999])
 
 
 def test_a_machine_that_does_not_say_its_memory_refuses_nothing(monkeypatch):

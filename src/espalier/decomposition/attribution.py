@@ -19,6 +19,7 @@ from torch.func import jvp
 
 from espalier.decomposition.baselines import Occlusion
 from espalier.decomposition.dependence import ratio
+from espalier.decomposition.inputs import check_room
 from espalier.decomposition.network_parts import batches
 from espalier.decomposition.rollout import mean_patterns, nearness, roll_out
 from espalier.decomposition.shapley import Index, ShapleyInteraction, shapley_index
@@ -110,6 +111,7 @@ class Reader:
 
     def kept(self, kept: Bool[Tensor, "B N"], token: int | None = None) -> Tensor:
         """The states with only the words that each row keeps, (B, N, O)."""
+        check_room(len(self.inputs), len(kept) * len(self.inputs) * self.net.width)
         absent, found = self.without(token), []
         for some in batches(self.net, len(kept), len(self.inputs)):
             mask = kept[some].unsqueeze(-1)

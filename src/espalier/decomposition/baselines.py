@@ -17,7 +17,7 @@ from torch import Tensor
 
 from espalier.decomposition.decompose import batches
 from espalier.decomposition.dependence import check_space, in_space, ratio
-from espalier.decomposition.inputs import Words, check_model, read_sentence
+from espalier.decomposition.inputs import Words, check_model, check_room, read_sentence
 from espalier.decomposition.pairs import PairMatrix
 from espalier.decomposition.parts import Space
 from espalier.decomposition.second_order import second_order
@@ -64,6 +64,7 @@ def interaction_baseline(
     """
     model, space = check_model(model), check_space(space)
     sentence = read_sentence(model, tokens)
+    check_room(len(sentence), len(sentence) ** 2 * model.shape.hidden // 2)  # a state a pair
     inputs = model.encoder(torch.tensor([sentence.ids], device=model.encoder.weight.device))[0]
     method = _checked(method)
     match method:

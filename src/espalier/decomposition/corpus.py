@@ -106,7 +106,7 @@ def _stream(
         waiting: deque[_Stretch] = deque()
         first = 0
         try:
-            for taken in _stretches(all_pairs.model, sentences, most):
+            for taken in _stretches(all_pairs, sentences, most):
                 all_pairs.expect(words=sum(map(len, taken[0])))
                 waiting.append(_Stretch(all_pairs, pool, first, taken))
                 first += len(taken[0])
@@ -120,7 +120,7 @@ def _stream(
 
 
 def _stretches(
-    model: LanguageModel, sentences: Iterator[Words], most: int
+    all_pairs: AllPairs, sentences: Iterator[Words], most: int
 ) -> Iterator[tuple[list[tuple[int, ...]], int]]:
     """Encoded sentences, as many at a time as have `most` pairs; and unknown words among them."""
     ids: list[tuple[int, ...]] = []
@@ -129,7 +129,8 @@ def _stretches(
         tokens = as_tokens(given)
         if not tokens:
             raise DataError(f"sentence {number} is empty; leave it out, or give it words")
-        encoded = encode(model, tokens)
+        encoded = encode(all_pairs.model, tokens)
+        all_pairs.check_room(len(encoded.ids))
         ids.append(encoded.ids)
         unknown += encoded.unknown
         pairs += _pairs_of([encoded.ids])

@@ -13,6 +13,7 @@ from espalier.decomposition.allocations import Allocation, AllocationName, read_
 from espalier.decomposition.inputs import (
     Words,
     check_model,
+    check_room,
     mark,
     pad,
     read_places,
@@ -24,8 +25,9 @@ from espalier.decomposition.recursion import propagate
 from espalier.errors import DataError
 from espalier.nets.lstm import LanguageModel, LSTMState
 
-# Numbers that the rows computed together may hold for all their steps: 256 MiB in float32.
-AT_ONCE = 1 << 26
+# Numbers that the rows computed together may hold for all their steps: 256 MiB in float32; and
+# those that a row holds for each step, in units of the hidden size.
+AT_ONCE, A_STEP = 1 << 26, 16
 
 
 def decompose_many(
@@ -103,9 +105,10 @@ def batches(lengths: Sequence[int], hidden: int) -> list[list[int]]:
     """Rows to compute together: of similar length, and no more than fit."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     batches: list[list[int]] = []
+    check_room(longest := max(lengths, default=0), A_STEP * hidden * longest)
     for row in order:
         longest = lengths[batches[-1][0]] if batches else 0
-        room = AT_ONCE // (16 * hidden * max(longest, 1))
+        room = AT_ONCE // (A_STEP * hidden * max(longest, 1))
         if batches and len(batches[-1]) < room:
             batches[-1].append(row)
         else:

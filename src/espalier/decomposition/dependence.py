@@ -15,13 +15,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from espalier.decomposition.allocations import Allocation, AllocationName
-from espalier.decomposition.decompose import batches, decompose_many
+from espalier.decomposition.decompose import A_STEP, batches, decompose_many
 from espalier.decomposition.inputs import (
     ReadWords,
     Words,
     as_tokens,
     check_disjoint,
     check_model,
+    check_room,
     mark,
     read_places,
     read_sentence,
@@ -112,6 +113,7 @@ def depend(
     first, second = (read_places(s, sentence, n) for s, n in zip((a, b), "ab", strict=True))
     check_disjoint(first, second)
     step = read_step(at, first + second, len(sentence))
+    check_room(step + 1, 3 * 2 * A_STEP * model.shape.hidden * (step + 1))  # in double precision
     read, sets = tokens[: step + 1], (first, second, first + second)
     one, other, both = decompose_many(model, [read] * 3, focus=sets, allocation=allocation)
     ids = torch.tensor([sentence.ids[: step + 1]], device=both.relevant.device)
@@ -169,6 +171,7 @@ def by_definition(
     allocation: Allocation | AllocationName = "papers",
 ) -> Float[np.ndarray, "N N"]:
     """DI of every two words, each pair by three decompositions of its own in double precision."""
+    check_room(len(ids), 6 * len(ids) ** 2)
     values = np.full((len(ids), len(ids)), np.nan)
     left, right = np.triu_indices(len(ids), 1)
     for some in batches([len(ids)] * len(left), 6 * model.shape.hidden):

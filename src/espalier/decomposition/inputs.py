@@ -14,11 +14,14 @@ from torch import Tensor
 
 from espalier.data import Parsed, Treebank
 from espalier.errors import DataError, ModelError
+from espalier.nets import refuse_beyond_memory
 from espalier.nets.lstm import Encoded, LanguageModel, LSTMState, number_of
 from espalier.networks import Tokens, check_text, read_focus
 
 # Models whose weights were found finite, and which weights these were.
 _CHECKED: WeakKeyDictionary[LanguageModel, list[tuple[int, int]]] = WeakKeyDictionary()
+# Numbers that fit everywhere: 256 MiB in float32.
+FITS = 1 << 26
 
 Words = str | Sequence[str | int] | Tensor | Parsed
 Sentences = Sequence[Words] | Treebank
@@ -255,3 +258,14 @@ def mark(
     for row, places in zip(mask, sets, strict=True):
         row[list(places)] = True
     return mask.to(device)
+
+
+def check_room(words: int, numbers: int) -> None:
+    """Refuse a sentence of so many words if what is computed of it does not fit into memory."""
+    if numbers > FITS:
+        refuse_beyond_memory(
+            f"a sentence of {words:,} words",
+            numbers,
+            remedy="give it in pieces, such as its sentences one by one",
+            error=DataError,
+        )

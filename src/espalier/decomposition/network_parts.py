@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from espalier.decomposition.divided import Divided
+from espalier.decomposition.inputs import check_room
 from espalier.decomposition.recurrent_parts import recurrent_pairs, through_recurrent
 from espalier.decomposition.rules import Rules
 from espalier.decomposition.transformer_parts import through_head, through_transformer
@@ -94,7 +95,9 @@ def has_short_way(net: Network) -> bool:
 
 def sentence_batches(net: Network, sentences: int, length: int) -> Iterator[slice]:
     """Sentences of one length whose pairs are taken together."""
-    sets = 2 * length if has_short_way(net) else length * (length + 1) // 2
+    short, states = has_short_way(net), 2 * length * length * net.width
+    check_room(length, states if short else states + length**3 // 8)  # a byte a word of each pair
+    sets = 2 * length if short else length * (length + 1) // 2
     return batches(net, sentences, sets * length)
 
 

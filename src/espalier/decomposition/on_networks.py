@@ -27,7 +27,7 @@ from espalier.decomposition.attribution import (
 )
 from espalier.decomposition.baselines import InputHessian
 from espalier.decomposition.dependence import Dependence, check_space, ratio
-from espalier.decomposition.inputs import check_disjoint
+from espalier.decomposition.inputs import check_disjoint, check_room
 from espalier.decomposition.network_parts import divide, pair_parts, sentence_batches
 from espalier.decomposition.pairs import PairMatrix
 from espalier.decomposition.parts import Parts, Space
@@ -132,6 +132,7 @@ def _parts(
     net: Network, tokens: Tokens, focus: Bool[Tensor, "F N"], asked: Asked
 ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
     """Relevant, irrelevant and bias parts, and the whole."""
+    check_room(len(tokens), _least(net, focus))
     method, focus = asked.method, focus.to(net.device)
     if isinstance(method, Contribution):
         reader = Reader(net, tokens, layer=asked.layer, logits=asked.logits)
@@ -142,6 +143,12 @@ def _parts(
         net, net.inputs(tokens), focus, rules=rules, layer=asked.layer, logits=asked.logits
     )
     return found.relevant, found.rest, found.bias, found.whole
+
+
+def _least(net: Network, focus: Bool[Tensor, "F N"]) -> int:
+    """Numbers that parts take at least: states, and of a Transformer what attends to what."""
+    sets, count = focus.shape
+    return sets * count * max(4 * net.width, count * isinstance(net.body, Transformer))
 
 
 def _rules(asked: Asked, otherwise: str) -> Rules:
@@ -238,6 +245,7 @@ def pairs_on(net: Network, sentences: Sequence[Tokens], *, asked: Asked) -> list
 
 
 def _measured(net: Network, tokens: Tokens, method: Interaction, asked: Asked) -> Any:
+    check_room(len(tokens), 6 * len(tokens) ** 2)
     reader = Reader(net, tokens, layer=asked.layer, logits=asked.logits)
     if isinstance(method, ShapleyInteraction) and method.order > 2:
         with torch.no_grad():

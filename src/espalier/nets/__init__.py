@@ -10,6 +10,7 @@ from espalier.nets.bfloat16 import bfloat16_products
 from espalier.nets.fusion import fused
 from espalier.nets.noise import Dice, Noise, mix
 from espalier.nets.plain import PlainBlock, PlainConfig, PlainTransformer
+from espalier.nets.room import refuse_beyond_memory
 from espalier.nets.tensor_files import (
     CHECKSUMS,
     check_checksums,
@@ -33,5 +34,6 @@ __all__ = [
     "mix",
     "parse_json",
     "read_safetensors",
+    "refuse_beyond_memory",
     "write_safetensors",
 ]

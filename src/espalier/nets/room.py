@@ -1,4 +1,4 @@
-"""Whether networks fit into this machine's memory, told before any of their weights is made.
+"""Whether networks, and what is computed of them, fit into memory, told before any of it is made.
 
 A system that promises more memory than it has would fill all of it before it refuses.
 """
@@ -9,13 +9,19 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from espalier.errors import ModelError
+from espalier.errors import EspalierError, ModelError
 
 NUMBER = 4  # bytes of a float32
 LAYER = 1_000  # numbers' worth of memory that a layer takes at least, as objects of torch
 
 
-def refuse_beyond_memory(what: str, numbers: int) -> None:
+def refuse_beyond_memory(
+    what: str,
+    numbers: int,
+    *,
+    remedy: str = "ask for something smaller",
+    error: type[EspalierError] = ModelError,
+) -> None:
     """Raise if so many numbers of float32, of which there may be more in time, do not fit here.
 
     >>> refuse_beyond_memory("an LSTM of hidden 10**8", 10**16)
@@ -24,9 +30,9 @@ def refuse_beyond_memory(what: str, numbers: int) -> None:
     """
     wanted, there = NUMBER * numbers, machine_bytes()
     if there is not None and wanted > there:
-        raise ModelError(
+        raise error(
             f"{what} takes {wanted / 1e9:,.0f} GB of memory at least, and this machine has "
-            f"{there / 1e9:,.0f} GB; ask for something smaller"
+            f"{there / 1e9:,.0f} GB; {remedy}"
         )
 
 

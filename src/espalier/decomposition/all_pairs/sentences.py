@@ -16,6 +16,7 @@ from torch import Tensor
 
 from espalier.decomposition.all_pairs.weights import PreparedLayer, WordInputs
 from espalier.decomposition.all_pairs.word_states import WordStates, triangle
+from espalier.decomposition.inputs import check_room
 from espalier.decomposition.parts import Space
 from espalier.errors import ConfigError
 from espalier.nets.lstm import LanguageModel
@@ -31,6 +32,8 @@ CPU_WORDS, CPU_TOGETHER = 2048, 512
 GROUPED, CARRIED = 60, 40
 # Steps of a plain run at once, at most; of many sentences a quarter of the words carried.
 STEPS = 64
+# Numbers held for every two words beside those of the spaces: the places of the lower triangle.
+WHOLE = 2
 # The memory of a sentence alone is kept by each thread for the next ones of up to as many words, in
 # steps of that many; up to so many units of all its words.
 KEPT_WORDS, KEPT_UNITS = 32, 1 << 15
@@ -80,6 +83,10 @@ class AllPairs:
         if words >= self.model.shape.vocabulary_size:
             self._inputs.tabulate(self._memory)
 
+    def check_room(self, words: int) -> None:
+        """Refuse a sentence of so many words if its pairs do not fit into memory."""
+        check_room(words, (WHOLE + len(self._decoders)) * words * words)
+
     def groups(self, lengths: Sequence[int]) -> list[list[int]]:
         """Sentences in groups that fit, longest first."""
         order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
@@ -103,6 +110,7 @@ class AllPairs:
         carried = self.carried
         if not self._layers[0].bias.is_cuda:
             carried = min(carried, CPU_WORDS)
+        self.check_room(len(sentences[0]))
         stretch = min(len(sentences[0]), max(2, carried))
         size, found = max(1, carried // stretch), list[Tensor]()
         for first in range(0, len(sentences), size):
