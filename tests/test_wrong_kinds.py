@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import espalier as es
+from espalier.data import BranchingConfig, ScaffoldConfig
+from espalier.decomposition import IntegratedGradients, Occlusion
 from espalier.programs import Case
 from espalier.runs import Workers
 
@@ -82,3 +84,71 @@ def test_what_is_no_folder_for_a_run_is_refused(out):
 def test_what_is_of_another_kind_is_refused_by_name(call, finding):
     with pytest.raises(es.EspalierError, match=finding):
         call()
+
+
+HUGE = 10**30
+WRITER = es.zoo.load("parity-scratchpad")
+ENDLESS = es.program_spec(
+    {"x": es.language.var(2)}, {}, ffn_fn=lambda z: None, output_name="x", input_range=2
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "finding"),
+    [
+        (lambda: es.interpret(ENDLESS, [1], max_layers=HUGE), "max_layers is 1000.*no halt_spec"),
+        (lambda: es.verify(ENDLESS, [[1]], max_layers=HUGE), "max_layers is 1000.*no halt_spec"),
+        (
+            lambda: es.generate(WRITER.program, WRITER.encode("1"), max_tokens=HUGE),
+            "max_tokens is 1000.*, and nothing stops it sooner",
+        ),
+        (lambda: es.decompose(model(), [0, 1], focus=range(HUGE)), "focus names word 2, which is"),
+        (
+            lambda: es.decompose(es.network(model()), [0, 1], focus=range(HUGE)),
+            r"focus names token 2; there are 0\.\.1",
+        ),
+        (
+            lambda: es.interdependence(model(), [0, 1], a=range(HUGE), b=[0]),
+            "a names word 2, which is outside",
+        ),
+        (lambda: IntegratedGradients(HUGE), "steps is 1000.*; give 1 to 1,000,000"),
+        (
+            lambda: es.decompose(es.network(model()), [0, 1], focus=[0], method=Occlusion(HUGE)),
+            r"token is 1000.*the vocabulary has 0\.\.1",
+        ),
+        (
+            lambda: model(architecture="transformer", heads=2, longest=10**11),
+            "takes 1,600 GB of memory at least",
+        ),
+        (lambda: COMPILED.unroll(HUGE, 4), r"a network of 1,000.* layers and 4 pos.* GB of memory"),
+        (lambda: COMPILED.unroll(2, HUGE), r"positions takes .* GB of memory|positions is 1000"),
+        (
+            lambda: es.compile_program(HISTOGRAM.program, realism=es.Realism(width=10**11)),
+            "width 100,000,000,000.* GB of memory at least",
+        ),
+        (
+            lambda: es.compile_program(HISTOGRAM.program, realism=es.Realism(distractors=10**11)),
+            "100,000,000,0.* dimensions takes .* GB of memory at least",
+        ),
+        (lambda: es.parity_split(each=HUGE), "per_count is 1000.*; it must be at most 1,000"),
+        (lambda: es.parity_split(each=10**11), "100,000,000,000 strings for every number of ones"),
+        (lambda: ScaffoldConfig(tests=HUGE), "tests is 1000.*; it must be at most 1,000"),
+        (lambda: BranchingConfig(sentences=HUGE), "sentences is 1000.*; it must be at most 100,00"),
+    ],
+)
+def test_numbers_beyond_reason_are_refused_by_name(call, finding):
+    with pytest.raises(es.EspalierError, match=finding):
+        call()
+
+
+def test_a_limit_that_halting_never_meets_may_be_any():
+    entry = es.zoo.load("parity-sequential-relative")
+    batch = [entry.encode("101")]
+    assert es.interpret(entry.program, batch[0], max_layers=HUGE).layers == 3
+    assert str(es.margins(entry.program, batch, max_layers=HUGE)) == str(
+        es.margins(entry.program, batch)
+    )
+    found = es.generate(
+        WRITER.program, WRITER.encode("101"), max_tokens=HUGE, stop=WRITER.writing.stop
+    )
+    assert found.stopped

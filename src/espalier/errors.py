@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterable
 
 LARGEST_SEED = (1 << 63) - 1
+LARGEST_COUNT = 10**12  # of steps, words, strings: more than anybody makes
+LONGEST_RUN = 10**8  # layers, or tokens written, of what nothing else ends
 FAULTS = (Exception, SystemExit)  # of a function that was given to us; Ctrl-C is nobody's fault
 
 
@@ -91,9 +93,14 @@ class FileError(EspalierError, OSError):
 
 
 def check_whole(
-    settings: object, names: Iterable[str], *, least: int = 1, error: type[EspalierError]
+    settings: object,
+    names: Iterable[str],
+    *,
+    least: int = 1,
+    most: int = LARGEST_COUNT,
+    error: type[EspalierError],
 ) -> None:
-    """Refuse fields that are not whole numbers, or less than they can be."""
+    """Refuse fields that are not whole numbers, or less or more than they can be."""
     for name in names:
         value = getattr(settings, name)
         if type(value) is not int:
@@ -101,6 +108,8 @@ def check_whole(
             raise error(f"{name} is {value!r}, a {found}; a whole number is expected")
         if value < least:
             raise error(f"{name} is {value}; it must be at least {least}")
+        if value > most:
+            raise error(f"{name} is {value}; it must be at most {most:,}")
 
 
 def check_kind(name: str, value: object, kind: type, *, error: type[EspalierError]) -> None:

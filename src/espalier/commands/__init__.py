@@ -7,7 +7,8 @@ from espalier.commands.explore import explore_command
 from espalier.commands.reproduce import reproduce_command
 from espalier.commands.scan import scan_command
 from espalier.commands.terminal import hearing_ctrl_c, open_streams, warning_in_one_line
-from espalier.commands.words import NamedArguments, misread, read_words
+from espalier.commands.usage import NamedArguments
+from espalier.commands.words import misread, read_words
 
 __all__ = [
     "NamedArguments",

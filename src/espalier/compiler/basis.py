@@ -117,4 +117,6 @@ def _check_number(
 
 def _check_count(name: str, value: object, least: int) -> None:
     if type(value) is not int or not least <= value < SEEDS:
-        raise CompileError(f"realism: {name} is a whole number from {least} on; found {value!r}")
+        raise CompileError(
+            f"realism: {name} is a whole number from {least} to {SEEDS - 1}; found {value!r}"
+        )

@@ -16,6 +16,7 @@ from espalier.compiler.realism import add_distractors, choose_basis, mix, prove
 from espalier.compiler.weights import weights_of
 from espalier.errors import CompileError
 from espalier.language import Program
+from espalier.nets import refuse_beyond_memory
 from espalier.nets.compiled import Weights
 
 
@@ -50,6 +51,8 @@ def compile_program(
         raise CompileError(f"sharpness must be a positive number; found {sharpness!r}")
     check_numbers(program, dtype)
     layout = lay_out(program, dtype, realism)
+    what = f"a network of {layout.width:,} dimensions"
+    refuse_beyond_memory(what, 2 * program.input_range * layout.width, error=CompileError)
     scale = default_sharpness(dtype) if sharpness is None else float(sharpness)
     weights = weights_of(layout, scale, dtype)
     return CompiledModel(layout, weights) if realism is None else _realistic(layout, weights)

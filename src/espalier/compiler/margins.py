@@ -118,7 +118,7 @@ class _Trial:
         self._expected = list(self._clean.run_many(batch, max_layers=layers))
         # One layer more than any needs: enough to see one that halts late.
         deepest = max((run.layers for run in self._expected), default=0)
-        self._most = deepest + 1 if layers is None else layers
+        self._most = deepest + 1 if layers is None else min(layers, deepest + 1)
 
     def dials(self) -> list[Dial]:
         usual = compile_program(self._program, dtype=self._dtype).weights.heads

@@ -41,7 +41,8 @@ class BranchingConfig:
             raise DataError(
                 f"there is no order {self.order!r}; {nearest(self.order, get_args(Order))}"
             )
-        check_whole(self, ("words", "governed", "depth", "sentences", "tests"), error=DataError)
+        check_whole(self, ("words", "governed", "depth"), error=DataError)
+        check_whole(self, ("sentences", "tests"), most=10**8, error=DataError)
         check_seed(self.seed, least=0, error=DataError)
         if self.governed > self.words:
             raise DataError(f"a word cannot govern {self.governed} of {self.words} words")

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from espalier.errors import DataError, check_whole
+from espalier.errors import LARGEST_COUNT, LARGEST_SEED, DataError, check_whole
 from espalier.results import Described
 
 START, PAD = 2, 0
@@ -36,10 +36,16 @@ class ParityConfig:
 
     def __post_init__(self) -> None:
         check_whole(self, ("longest", "per_count"), error=DataError)
-        check_whole(self, ("seed", "shortest"), least=0, error=DataError)
+        check_whole(self, ("shortest",), least=0, error=DataError)
+        check_whole(self, ("seed",), least=0, most=2 * LARGEST_SEED + 1, error=DataError)
         if self.shortest > self.longest:
             raise DataError(
                 f"lengths run from shortest to longest; found {self.shortest} to {self.longest}"
+            )
+        if (bits := self.longest * (self.longest + 1) * self.per_count) > LARGEST_COUNT:
+            raise DataError(
+                f"{self.per_count:,} strings for every number of ones up to {self.longest:,} hold "
+                f"{bits:,} bits; ask for fewer or shorter ones"
             )
 
 

@@ -19,12 +19,14 @@ from torch.func import jvp
 
 from espalier.decomposition.baselines import Occlusion
 from espalier.decomposition.dependence import ratio
-from espalier.decomposition.inputs import check_room
 from espalier.decomposition.network_parts import batches
 from espalier.decomposition.rollout import mean_patterns, nearness, roll_out
+from espalier.decomposition.room import check_room
 from espalier.decomposition.shapley import Index, ShapleyInteraction, shapley_index
 from espalier.errors import ConfigError, ModelError
 from espalier.networks import Network, Tokens, plain
+
+MOST_STEPS = 1_000_000  # of integrated gradients
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ class IntegratedGradients:
     steps: int = 64
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ConfigError(f"steps is {self.steps}; at least 1 is needed")
+        if not 1 <= self.steps <= MOST_STEPS:
+            raise ConfigError(f"steps is {self.steps}; give 1 to {MOST_STEPS:,}")
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,11 @@ class Reader:
         """What stands where a word is taken away."""
         if token is None:
             return torch.zeros_like(self.inputs)
+        if not 0 <= token < self.net.vocabulary_size:
+            raise ConfigError(
+                f"token is {token}, which stands where a word is taken away; the vocabulary has "
+                f"0..{self.net.vocabulary_size - 1}"
+            )
         ids = (token,) * len(self.inputs)
         return self.net.inputs(Tokens(ids, tuple(map(str, ids))))
 

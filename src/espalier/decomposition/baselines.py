@@ -17,9 +17,10 @@ from torch import Tensor
 
 from espalier.decomposition.decompose import batches
 from espalier.decomposition.dependence import check_space, in_space, ratio
-from espalier.decomposition.inputs import Words, check_model, check_room, read_sentence
+from espalier.decomposition.inputs import Words, check_model, read_sentence
 from espalier.decomposition.pairs import PairMatrix
 from espalier.decomposition.parts import Space
+from espalier.decomposition.room import check_room
 from espalier.decomposition.second_order import second_order
 from espalier.decomposition.shapley import ShapleyInteraction, shapley_index
 from espalier.errors import ConfigError

@@ -11,6 +11,7 @@ they travel as one value, `on_networks.Asked`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, overload
 
 from espalier.decomposition.all_pairs import AllPairs
@@ -34,6 +35,7 @@ from espalier.nets.language import AnyModel
 from espalier.nets.lstm import LanguageModel, LSTMState
 from espalier.networks import Network, network
 
+MOST_PLACES = 10_000_000  # or sets of them, one a sentence
 Model = AnyModel | Network
 Focus = Iterable[int | str | tuple[int, int]] | str
 
@@ -110,13 +112,20 @@ def decompose(
 def _sets(focus: Any) -> Any:
     if not isinstance(focus, Iterable):
         raise DataError(f"focus is {focus!r}; name words, or their places, as in focus=[0, 2]")
-    return focus if isinstance(focus, str) else list(focus)
+    if isinstance(focus, str | range):  # places of one set, which are read one by one
+        return focus
+    found = list(islice(focus, MOST_PLACES + 1))
+    if len(found) > MOST_PLACES:
+        raise DataError(f"focus names over {MOST_PLACES:,} words; name those of the sentence")
+    return found
 
 
 def _for_each(focus: Any, count: int) -> list[Any]:
     """A focus for each sentence: those given, or the one given for all."""
-    several = [isinstance(one, list | tuple | set | frozenset | range) for one in focus]
-    if not isinstance(focus, str) and several and all(several):
+    several = not isinstance(focus, str | range) and [
+        isinstance(one, list | tuple | set | frozenset | range) for one in focus
+    ]
+    if several and all(several):
         if len(focus) != count:
             raise DataError(f"{count} sentences, but {len(focus)} focus sets; give one for each")
         return list(focus)

@@ -13,7 +13,6 @@ from espalier.decomposition.allocations import Allocation, AllocationName, read_
 from espalier.decomposition.inputs import (
     Words,
     check_model,
-    check_room,
     mark,
     pad,
     read_places,
@@ -22,6 +21,7 @@ from espalier.decomposition.inputs import (
 )
 from espalier.decomposition.parts import Parts
 from espalier.decomposition.recursion import propagate
+from espalier.decomposition.room import check_room
 from espalier.errors import DataError
 from espalier.nets.lstm import LanguageModel, LSTMState
 

@@ -22,7 +22,6 @@ from espalier.decomposition.inputs import (
     as_tokens,
     check_disjoint,
     check_model,
-    check_room,
     mark,
     read_places,
     read_sentence,
@@ -30,6 +29,7 @@ from espalier.decomposition.inputs import (
 )
 from espalier.decomposition.parts import Parts, Space
 from espalier.decomposition.recursion import propagate
+from espalier.decomposition.room import check_room
 from espalier.errors import ConfigError, nearest
 from espalier.nets.lstm import LanguageModel, LSTMLayer, LSTMState
 from espalier.results import Result

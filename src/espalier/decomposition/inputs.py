@@ -14,14 +14,11 @@ from torch import Tensor
 
 from espalier.data import Parsed, Treebank
 from espalier.errors import DataError, ModelError
-from espalier.nets import refuse_beyond_memory
 from espalier.nets.lstm import Encoded, LanguageModel, LSTMState, number_of
 from espalier.networks import Tokens, check_text, read_focus
 
 # Models whose weights were found finite, and which weights these were.
 _CHECKED: WeakKeyDictionary[LanguageModel, list[tuple[int, int]]] = WeakKeyDictionary()
-# Numbers that fit everywhere: 256 MiB in float32.
-FITS = 1 << 26
 
 Words = str | Sequence[str | int] | Tensor | Parsed
 Sentences = Sequence[Words] | Treebank
@@ -168,20 +165,22 @@ def read_places(given: Any, sentence: Sentence, name: str) -> tuple[int, ...]:
 
 def read_set(places: Iterable[int], length: int, name: str) -> tuple[int, ...]:
     """Places of words, in order and each once."""
+    found: set[int] = set()
     try:
-        found = sorted({_whole(place) for place in places})
+        for place in map(_whole, places):
+            if not 0 <= place < length:
+                raise DataError(
+                    f"{name} names word {place}, which is outside the sentence: it has "
+                    f"0..{length - 1}"
+                )
+            found.add(place)
     except TypeError as error:
         raise DataError(
             f"{name} is {places!r}; it must be a list of places of words, as in {name}=[0, 2]"
         ) from error
     if not found:
         raise DataError(f"{name} is empty; name at least one word by its place, 0..{length - 1}")
-    outside = [place for place in found if not 0 <= place < length]
-    if outside:
-        raise DataError(
-            f"{name} names word {outside[0]}, which is outside the sentence: it has 0..{length - 1}"
-        )
-    return tuple(found)
+    return tuple(sorted(found))
 
 
 def _whole(place: object) -> int:
@@ -258,14 +257,3 @@ def mark(
     for row, places in zip(mask, sets, strict=True):
         row[list(places)] = True
     return mask.to(device)
-
-
-def check_room(words: int, numbers: int) -> None:
-    """Refuse a sentence of so many words if what is computed of it does not fit into memory."""
-    if numbers > FITS:
-        refuse_beyond_memory(
-            f"a sentence of {words:,} words",
-            numbers,
-            remedy="give it in pieces, such as its sentences one by one",
-            error=DataError,
-        )

@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from espalier.decomposition.divided import Divided
-from espalier.decomposition.inputs import check_room
 from espalier.decomposition.recurrent_parts import recurrent_pairs, through_recurrent
+from espalier.decomposition.room import check_room
 from espalier.decomposition.rules import Rules
 from espalier.decomposition.transformer_parts import through_head, through_transformer
 from espalier.networks import FeedForward, GRULayer, Network, Recurrent, Transformer, plain

@@ -27,10 +27,11 @@ from espalier.decomposition.attribution import (
 )
 from espalier.decomposition.baselines import InputHessian
 from espalier.decomposition.dependence import Dependence, check_space, ratio
-from espalier.decomposition.inputs import check_disjoint, check_room
+from espalier.decomposition.inputs import check_disjoint
 from espalier.decomposition.network_parts import divide, pair_parts, sentence_batches
 from espalier.decomposition.pairs import PairMatrix
 from espalier.decomposition.parts import Parts, Space
+from espalier.decomposition.room import check_room
 from espalier.decomposition.rules import Rules, RulesName, read_rules
 from espalier.decomposition.shapley import ShapleyInteraction, WordSets
 from espalier.errors import ConfigError, DataError, check_kind

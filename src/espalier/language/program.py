@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from espalier.errors import ProgramError, nearest
+from espalier.errors import LONGEST_RUN, ProgramError, nearest
 from espalier.language.builder import RuleBuilder
 from espalier.language.conflicts import find_conflict
 from espalier.language.exploration import FfnFunction
@@ -274,6 +274,11 @@ def check_layers(program: Program, max_layers: object) -> int | None:
     layers = as_integer(max_layers, "max_layers")
     if layers < 0:
         raise ProgramError(f"max_layers must not be negative; found {layers}")
+    if program.halt is None and layers > LONGEST_RUN:
+        raise ProgramError(
+            f"max_layers is {layers}, and the program has no halt_spec that ends it sooner; give "
+            f"at most {LONGEST_RUN:,}"
+        )
     return layers
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from espalier.errors import ProgramError
+from espalier.errors import LONGEST_RUN, ProgramError
 from espalier.interventions import Intervention, Interventions, as_lists
 from espalier.language import (
     Generation,
@@ -104,6 +104,11 @@ def generate_many(
     checked = check_batch(program, prompts)
     limits = _limits(program, checked, max_tokens)
     end = None if stop is None else program.tokens([stop])[0]
+    if end is None and max(limits, default=0) > LONGEST_RUN:
+        raise ProgramError(
+            f"max_tokens is {max(limits)}, and nothing stops it sooner; give at most "
+            f"{LONGEST_RUN:,}, or the token to stop= after"
+        )
     if as_items(interventions, "interventions"):
         changed = ChangedDecoder(machine, as_lists(interventions, len(checked)), max_layers=layers)
         return changed.finished(_write(changed, checked, limits, end))

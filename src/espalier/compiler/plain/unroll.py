@@ -13,11 +13,13 @@ from espalier.compiler.plain.means import with_softmax_means
 from espalier.compiler.plain.mlps import Units, steps
 from espalier.compiler.plain.places import Places
 from espalier.errors import CompileError
-from espalier.nets import PlainBlock, PlainConfig, PlainTransformer
+from espalier.nets import PlainBlock, PlainConfig, PlainTransformer, refuse_beyond_memory
 from espalier.nets.compiled import Weights
 
 # Positions of a textbook Transformer for a program that takes inputs of any length.
 POSITIONS = 64
+
+LAYER = 100  # numbers' worth of memory that a layer takes at least, as names of its blocks
 
 _Kind = tuple[Attention, Units]
 
@@ -55,7 +57,16 @@ def _check(layout: Layout, weights: Weights | None, layers: int, positions: int 
         raise CompileError(
             f"positions is {positions}; this model takes {weights.longest} at most: {weights.why}"
         )
+    _check_room(layout, layers, positions)
     return positions
+
+
+def _check_room(layout: Layout, layers: int, positions: int) -> None:
+    """Refuse what takes too much memory: relative heads have a dimension for every position."""
+    relative = any(head.relative_positions is not None for head in layout.program.heads.values())
+    numbers = layers * LAYER + positions * (positions if relative else layout.width)
+    what = f"a network of {layers:,} layers and {positions:,} positions"
+    refuse_beyond_memory(what, numbers, error=CompileError)
 
 
 def _layer(places: Places, kinds: list[_Kind], *, first: bool) -> list[tuple[int, str]]:

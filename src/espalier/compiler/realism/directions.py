@@ -21,12 +21,16 @@ from espalier.compiler.encoding import members
 from espalier.compiler.layout import Layout
 from espalier.errors import CompileError
 from espalier.language import Categorical, Numerical, SetValued, Variable
+from espalier.nets import refuse_beyond_memory
 
 
 def choose_basis(layout: Layout, realism: Realism) -> Basis:
     """The directions that `realism` asks for, and their read-out."""
     meanings, width = layout.width, realism.width or layout.width
     source = torch.Generator().manual_seed(realism.seed)
+    numbers = 4 * width * (meanings if realism.rotation is None else max(width, meanings))
+    what = f"a network of width {width:,}, and {meanings:,} meanings,"
+    refuse_beyond_memory(what, numbers, error=CompileError)
     if width < meanings:
         directions, readout = _superpose(layout, width, source)
     else:

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from espalier.decomposition.all_pairs.weights import PreparedLayer, WordInputs
 from espalier.decomposition.all_pairs.word_states import WordStates, triangle
-from espalier.decomposition.inputs import check_room
 from espalier.decomposition.parts import Space
+from espalier.decomposition.room import check_room
 from espalier.errors import ConfigError
 from espalier.nets.lstm import LanguageModel
 

@@ -36,16 +36,16 @@ def _in_words(shape: LSTMShape) -> str:
 
 def _numbers(shape: LSTMShape) -> int:
     """The weights of a model, but for some of its smaller ones."""
-    square = shape.hidden * shape.hidden
+    square, places = shape.hidden * shape.hidden, 0
     match shape:
         case CausalShape():
-            layer = 12 * square
+            layer, places = 12 * square, shape.longest * (shape.positions == "learned")
         case GRUShape():
             layer = 6 * square
         case _:
             layer = 8 * square
     ends = shape.vocabulary_size * (shape.width if shape.tied else shape.width + shape.hidden)
-    return ends + shape.layers * max(layer, LAYER)
+    return ends + places * shape.hidden + shape.layers * max(layer, LAYER)
 
 
 def shape_of(architecture: Architecture, sizes: dict[str, Any]) -> LSTMShape:
