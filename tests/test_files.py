@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from safetensors.numpy import save_file
 
 from espalier.errors import EspalierError, FileError
@@ -19,6 +20,7 @@ from espalier.files import (
     write_frame,
     write_text,
 )
+from espalier.nets import write_safetensors
 from small_disk import small_disk
 
 FRAME = pd.DataFrame({"name": ["a", "b"], "count": [1, 2], "share": [0.5, 0.25]})
@@ -100,6 +102,42 @@ def test_a_folder_is_not_a_file(tmp_path):
     with pytest.raises((EspalierError, OSError)):
         write_text(tmp_path / "taken", "text")
     assert os.listdir(tmp_path) == ["taken"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_and_the_file_it_leads_to_is_written(tmp_path, there):
+    (tmp_path / "kept").mkdir()
+    file, link = tmp_path / "kept" / "whole.csv", tmp_path / "table.csv"
+    if there:
+        file.write_text("old")
+    link.symlink_to(Path("kept") / "whole.csv")
+    write_frame(link, FRAME)
+    assert link.is_symlink()
+    assert len(pd.read_csv(file)) == 2
+    tensors = tmp_path / "model.safetensors"
+    tensors.symlink_to(tmp_path / "kept" / "model.safetensors")
+    write_safetensors(tensors, {"a": torch.zeros(2)}, {})
+    assert sorted(os.listdir(tmp_path)) == ["kept", "model.safetensors", "table.csv"]
+    assert sorted(os.listdir(tmp_path / "kept")) == ["model.safetensors", "whole.csv"]
+
+
+def test_links_that_lead_nowhere_are_refused(tmp_path):
+    (tmp_path / "lost").symlink_to(tmp_path / "none" / "file")
+    with pytest.raises(FileError, match=r"cannot write .*lost: the folder .*none does not exist"):
+        write_text(tmp_path / "lost", "text")
+    (tmp_path / "round").symlink_to(tmp_path / "round")
+    with pytest.raises(FileError, match=r"cannot write .*round: Too many levels.* another name"):
+        write_text(tmp_path / "round", "text")
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match=r"pipe: it is a pipe; give the name of a file"):
+        write_text(tmp_path / "pipe", "text")
+    (tmp_path / "null.csv").symlink_to("/dev/null")
+    with pytest.raises(FileError, match=r"null\.csv: it is a device; give the name of a file"):
+        write_frame(tmp_path / "null.csv", FRAME)
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_the_file_can_be_read_by_whom_other_files_can(tmp_path):
@@ -238,9 +276,6 @@ def test_what_a_killed_process_left_half_written_is_removed_and_nothing_else(tmp
 
 def test_what_safetensors_writes_beside_its_file_goes_with_a_kill(tmp_path, monkeypatch):
     import safetensors.torch
-    import torch
-
-    from espalier.nets import write_safetensors
 
     def killed(tensors, file, metadata):
         Path(file).with_name(".tmpa1b2c3").write_text("")

@@ -10,7 +10,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,18 +38,21 @@ _REMEDIES = {
     errno.EACCES: "choose a place that you may write to, or ask for the permission",
     errno.EPERM: "choose a place that you may write to, or ask for the permission",
     errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "choose another name",
 }
 
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends without an error."""
-    target = Path(path)
-    with onto_disk(target):
+    """A temporary path beside `path` that takes its place when the block ends without an error.
+
+    Where `path` is a link, the file that it leads to is written, and the link stays.
+    """
+    with onto_disk(Path(path)):
+        target = _linked(path)
         if not target.parent.is_dir():
-            raise FileError(f"cannot write {target}: the folder {target.parent} does not exist")
-        if target.is_dir():
-            raise FileError(f"cannot write {target}: it is a folder; give the name of a file")
+            raise FileError(f"cannot write {path}: the folder {target.parent} does not exist")
+        check_writable(path)
         try:
             handle, name = tempfile.mkstemp(UNFINISHED, f".{target.name}.", target.parent)
         except OSError as error:  # whatever it is, nothing can be written there
@@ -66,13 +69,34 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse the name of what is there and cannot be replaced by a file.
+
+    >>> check_writable(os.devnull)
+    Traceback (most recent call last):
+    espalier.errors.FileError: cannot write /dev/null: it is a device; give the name of a file
+    """
+    kind = "folder" if os.path.isdir(path) else _special(path)
+    if kind:
+        raise FileError(f"cannot write {path}: it is a {kind}; give the name of a file")
+
+
+def _linked(path: str | os.PathLike[str]) -> Path:
+    """The file that a link leads to, there or not yet; of anything else, itself."""
+    if not os.path.islink(path):
+        return Path(path)
+    with suppress(FileNotFoundError):
+        os.stat(path)  # which says of links that lead to each other that they do
+    return Path(os.path.realpath(path))
+
+
 @contextmanager
 def folder_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary folder beside `path`, for libraries that write more than the file they name.
 
     safetensors writes a hidden file there, which a kill would leave beside the one that is named.
     """
-    place = Path(path)
+    place = _linked(path)
     prefix = f".{place.name}."
     with tempfile.TemporaryDirectory(UNFINISHED, prefix, place.parent) as name:
         yield Path(name)
@@ -140,17 +164,22 @@ def check_plain(path: str | os.PathLike[str], *, piped: bool = False) -> None:
     Traceback (most recent call last):
     espalier.errors.FileError: /dev/null is a device, not a file; ...
     """
-    try:
-        mode = os.stat(path).st_mode
-    except (OSError, ValueError):  # whoever opens it says why it cannot be read
-        return
-    if piped and stat.S_ISFIFO(mode) and os.path.abspath(path).startswith(_OPEN):
-        return
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        kind = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+    kind = _special(path)
+    if kind and not (piped and kind == "pipe" and os.path.abspath(path).startswith(_OPEN)):
         raise FileError(
             f"{path} is a {kind}, not a file; save what comes from it as a file, and name that"
         )
+
+
+def _special(path: str | os.PathLike[str]) -> str | None:
+    """What is there, if it is neither a file nor a folder."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # whoever opens it says why that cannot be done
+        return None
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return None
+    return "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
 
 
 def remove_leftovers(folder: str | os.PathLike[str]) -> None:

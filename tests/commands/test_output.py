@@ -1,5 +1,7 @@
 """Commands write where they are told, all by the same flag, and never over someone else's file."""
 
+import os
+
 import pytest
 
 from espalier.cli import app, main
@@ -78,6 +80,16 @@ def test_weights_and_parquet_tables_are_known_too(tmp_path):
         assert status(*words, "--output", path) == 2
         assert path.read_bytes() == b"something of mine"
         assert status(*words, "--output", path, "--force") == 0
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_a_pipe_is_refused_before_any_work(tmp_path, capsys, force):
+    pipe = tmp_path / "traces.parquet"
+    os.mkfifo(pipe)
+    assert status("traces", "parity-sum-modulo", "not a bit string", "-o", pipe, *force) == 2
+    assert "it is a pipe; give the name of a file" in capsys.readouterr().err
+    assert status(*TRACE, pipe.rename(tmp_path / "trace.csv"), *force) == 2
+    assert "it is a pipe; give the name of a file" in capsys.readouterr().err
 
 
 def test_a_made_up_language_does_not_replace_a_text(tmp_path):

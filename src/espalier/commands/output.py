@@ -15,7 +15,7 @@ from cyclopts import Parameter
 
 from espalier.commands.show import console
 from espalier.errors import FileError
-from espalier.files import MARK
+from espalier.files import MARK, check_writable
 
 if TYPE_CHECKING:
     from espalier.results import Result
@@ -73,6 +73,8 @@ def refuse_foreign(path: Path | None, *, force: bool, columns: Sequence[str] | N
 
     Asked before long work, tables in plain text are let through: they are judged when written.
     """
+    if path is not None and not path.is_dir():  # of folders each command says what to name in them
+        check_writable(path)
     if path is None or force or not path.is_file():
         return
     if path.suffix.lower() in (".csv", ".json"):
