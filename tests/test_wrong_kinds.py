@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
 
 import espalier as es
 from espalier.data import BranchingConfig, ScaffoldConfig
-from espalier.decomposition import IntegratedGradients, Occlusion
+from espalier.decomposition import IntegratedGradients, Occlusion, interdependence_corpus
+from espalier.interventions import KnockOut, Set
 from espalier.programs import Case
 from espalier.runs import Workers
+from espalier.training import Recipe
+from espalier.training.configs import check_seeds
 
 HISTOGRAM = es.zoo.load("histogram")
 WORDS = ["the", "cat"]
@@ -111,10 +115,13 @@ ENDLESS = es.program_spec(
             lambda: es.interdependence(model(), [0, 1], a=range(HUGE), b=[0]),
             "a names word 2, which is outside",
         ),
-        (lambda: IntegratedGradients(HUGE), "steps is 1000.*; give 1 to 1,000,000"),
+        (
+            lambda: IntegratedGradients(HUGE),
+            "steps is 1000.*; use a whole number from 1 to 1,000,000",
+        ),
         (
             lambda: es.decompose(es.network(model()), [0, 1], focus=[0], method=Occlusion(HUGE)),
-            r"token is 1000.*the vocabulary has 0\.\.1",
+            "token is 1000.*; use a whole number from 0 to 1",
         ),
         (
             lambda: model(architecture="transformer", heads=2, longest=10**11),
@@ -152,3 +159,70 @@ def test_a_limit_that_halting_never_meets_may_be_any():
         WRITER.program, WRITER.encode("101"), max_tokens=HUGE, stop=WRITER.writing.stop
     )
     assert found.stopped
+
+
+SEVERAL = [np.array([1, 2]), torch.tensor([1.5, 2.0])]
+
+
+@pytest.mark.parametrize("given", SEVERAL, ids=["numpy", "torch"])
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("strict", lambda x: es.verify(WRITER.program, [[1]], strict=x)),
+        ("constraints", lambda x: es.minimal(HISTOGRAM.program, [[1]], constraints=x)),
+        ("distinct", lambda x: es.record_traces(HISTOGRAM.program, [[1]], distinct=x)),
+        ("vectors", lambda x: es.record_traces(HISTOGRAM.program, [[1]], vectors=x)),
+        ("cache", lambda x: COMPILED.run([1], cache=x)),
+        ("tied", lambda x: model(tied=x)),
+        ("clip", lambda x: Recipe(clip=x)),
+        ("copies", lambda x: ScaffoldConfig(copies=x)),
+        ("setting", lambda x: ScaffoldConfig(setting=x)),
+        ("order", lambda x: BranchingConfig(order=x)),
+        ("scale", lambda x: es.reproduce("alta-table-2", scale=x)),
+        ("penalty", lambda x: es.local_optimum(HISTOGRAM.program, [[1]], penalty=x)),
+        ("split", es.scan_split),
+        ("device", lambda x: es.train(es.ParityRun(), device=x)),
+        ("out_of_range", lambda x: es.language.var(2, out_of_range=x)),
+        ("sublayer", lambda x: changed(Set("count", layer=1, position=0, value=0, sublayer=x))),
+        ("unit", lambda x: changed(KnockOut(unit=x))),
+        ("space", lambda x: es.decompose(model(), [0, 1], focus=[0], space=x)),
+        ("layer", lambda x: es.decompose(model(), [0, 1], focus=[0], layer=x)),
+        ("at", lambda x: es.interdependence(es.network(model()), [0, 1], a=[0], b=[1], at=x)),
+        ("steps", IntegratedGradients),
+        ("memory", lambda x: list(interdependence_corpus(model(), [[0, 1]], memory=x))),
+        ("workers", lambda x: list(interdependence_corpus(model(), [[0, 1]], workers=x))),
+    ],
+)
+def test_an_array_in_place_of_one_value_is_refused_by_name(name, call, given):
+    with pytest.raises(es.EspalierError, match=name):
+        call(given)
+
+
+def changed(change):
+    return es.interpret(HISTOGRAM.program, [1, 1], interventions=[change])
+
+
+@pytest.mark.parametrize("one", [np.array, torch.tensor, np.int64])
+def test_a_number_of_numpy_or_torch_is_the_number(one):
+    net, words = es.network(model()), [0, 1, 1]
+    wanted = es.interdependence(net, words, a=[0], b=[1], at=2)
+    assert es.interdependence(net, words, a=[one(0)], b=[one(1)], at=one(2)) == wanted
+    assert check_seeds(one(2)) == (0, 1)
+    blocks = interdependence_corpus(model(), [words], memory=one(1 << 20), workers=one(1))
+    assert len(next(blocks)) == 3
+
+
+@pytest.mark.parametrize("one", [np.array(1), torch.tensor(1)], ids=["numpy", "torch"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        es.treebank,
+        lambda x: model(words=x),
+        lambda x: es.decompose(model(), [0, 1], focus=x),
+        lambda x: es.decompose(model(), x, focus=[0]),
+        lambda x: es.decompose(es.network(model()), x, focus=[0]),
+    ],
+)
+def test_an_array_without_axes_is_no_list(call, one):
+    with pytest.raises(es.EspalierError, match=r"is no path|a list|name words|axes"):
+        call(one)

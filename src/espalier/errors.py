@@ -6,6 +6,7 @@ Everything that espalier refuses on purpose is an `EspalierError`; anything else
 from __future__ import annotations
 
 import difflib
+import operator
 import sys
 import unicodedata
 from collections.abc import Iterable
@@ -124,6 +125,49 @@ def check_kind(name: str, value: object, kind: type, *, error: type[EspalierErro
             f"{name} is {str(value)[:60]}, of type {type(value).__name__}; {kind.__name__} is "
             f"expected"
         )
+
+
+def as_whole(
+    name: str, value: object, *, least: int, most: int = LARGEST_COUNT, error: type[EspalierError]
+) -> int:
+    """The whole number that a value is, also one of numpy's or torch's without axes.
+
+    >>> import numpy as np
+    >>> as_whole("at", np.array(2), least=0, error=ConfigError)
+    2
+    """
+    try:
+        if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
+            raise TypeError
+        found = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        kind = type(value).__name__
+        raise error(
+            f"{name} is {str(value)[:60]}, of type {kind}; a whole number is expected"
+        ) from None
+    if not least <= found <= most:
+        raise error(f"{name} is {found}; use a whole number from {least:,} to {most:,}")
+    return found
+
+
+def as_flag(name: str, value: object, *, error: type[EspalierError]) -> bool:
+    """Whether a value is true; an array of several is neither.
+
+    >>> as_flag("strict", [], error=ConfigError)
+    False
+    """
+    try:
+        return bool(value)
+    except (TypeError, ValueError, RuntimeError):  # of numpy, and of torch
+        raise error(
+            f"{name} is {str(value)[:60]}, of type {type(value).__name__}; True or False is "
+            f"expected"
+        ) from None
+
+
+def is_one_of(value: object, known: Iterable[str]) -> bool:
+    """Whether a value is a name, and one of these; arrays are compared with nothing."""
+    return isinstance(value, str) and value in known
 
 
 def check_seed(seed: object, *, least: int, error: type[EspalierError]) -> None:

@@ -16,7 +16,7 @@ from espalier.compiler.files import Stored, read_compiled, write_compiled
 from espalier.compiler.layout import Layout
 from espalier.compiler.open_runs import run_with_plan
 from espalier.compiler.plain import unroll
-from espalier.errors import CompileError, ProgramError
+from espalier.errors import CompileError, ProgramError, as_flag
 from espalier.interventions import Intervention, Interventions, make_plan
 from espalier.language import (
     Program,
@@ -177,7 +177,7 @@ class CompiledModel(nn.Module):
         layers = check_layers(self.program, max_layers)
         sequences = check_batch(self.program, batch)
         runs: dict[int, Run] = {}
-        if cache or as_items(interventions, "interventions"):
+        if as_flag("cache", cache, error=ProgramError) or as_items(interventions, "interventions"):
             lengths = [len(sequence) for sequence in sequences]
             plan = make_plan(self.program, interventions, lengths, max_layers=layers)
             network = self.layout, self.encoder

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from espalier.data.treebank import ROOT, Parsed, Treebank
-from espalier.errors import DataError, FileError, check_seed, check_whole, nearest
+from espalier.errors import DataError, FileError, check_seed, check_whole, is_one_of, nearest
 from espalier.files import write_text
 from espalier.results import Described
 
@@ -37,7 +37,7 @@ class BranchingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.order not in get_args(Order):
+        if not is_one_of(self.order, get_args(Order)):
             raise DataError(
                 f"there is no order {self.order!r}; {nearest(self.order, get_args(Order))}"
             )

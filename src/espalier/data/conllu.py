@@ -47,7 +47,11 @@ def treebank(
     """
     if name is not None:
         check_kind("name", name, str, error=DataError)
-    several = isinstance(source, Iterable) and not isinstance(source, str | bytes | os.PathLike)
+    several = (
+        getattr(source, "ndim", 1)
+        and isinstance(source, Iterable)
+        and not isinstance(source, str | bytes | os.PathLike)
+    )
     given: list[Any] = list(source) if several else [source]  # type: ignore[arg-type]
     files = [file for one in given for file in conllu_files(as_path(one))]
     if len(files) == 1 and files[0].suffix == ".npz":

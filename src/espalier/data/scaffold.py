@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Int
 
 from espalier.data.scaffold_overwriting import lay_over
-from espalier.errors import DataError, check_kind, check_seed, check_whole, nearest
+from espalier.errors import DataError, check_kind, check_seed, check_whole, is_one_of, nearest
 from espalier.results import Described
 
 Setting = Literal["familiar", "unfamiliar"]
@@ -225,15 +225,14 @@ def _examples(config: ScaffoldConfig, phrases: Array, rng: np.random.Generator) 
 
 
 def _refuse_impossible(config: ScaffoldConfig) -> None:
-    if config.setting not in ("familiar", "unfamiliar"):
+    if not is_one_of(config.setting, ("familiar", "unfamiliar")):
         raise DataError(f"setting is {config.setting!r}; use 'familiar' or 'unfamiliar'")
     sizes = ("length", "tokens", "vocabulary", "rules", "scaffolds", "tests")
     check_whole(config, sizes, error=DataError)
     check_seed(config.seed, least=0, error=DataError)
     if config.vocabulary > MOST_WORDS:
         raise DataError(f"vocabulary is {config.vocabulary}; {MOST_WORDS:,} tokens are the most")
-    if config.copies < 0:
-        raise DataError(f"copies is {config.copies}; it cannot be negative")
+    check_whole(config, ("copies",), least=0, error=DataError)
     if config.layout not in get_args(Layout):
         raise DataError(f"layout is {config.layout!r}; {nearest(config.layout, get_args(Layout))}")
     _refuse_overfull(config)

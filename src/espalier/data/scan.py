@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from espalier.data import sources
-from espalier.errors import DataError, FileError, nearest
+from espalier.errors import DataError, FileError, is_one_of, nearest
 from espalier.files import check_plain
 from espalier.results import Described
 
@@ -72,7 +72,7 @@ def scan_split(name: str = "all", *, data: str | os.PathLike[str] | None = None)
     >>> len(split.test)
     20910
     """
-    if name not in SPLITS:
+    if not is_one_of(name, SPLITS):
         raise DataError(f"{name!r} is not a split of SCAN; {nearest(name, SPLITS)}")
     if name == "grammar":
         return ScanSplit(name, (), tuple(generate_examples()))

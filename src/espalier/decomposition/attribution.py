@@ -23,7 +23,7 @@ from espalier.decomposition.network_parts import batches
 from espalier.decomposition.rollout import mean_patterns, nearness, roll_out
 from espalier.decomposition.room import check_room
 from espalier.decomposition.shapley import Index, ShapleyInteraction, shapley_index
-from espalier.errors import ConfigError, ModelError
+from espalier.errors import ConfigError, ModelError, as_whole
 from espalier.networks import Network, Tokens, plain
 
 MOST_STEPS = 1_000_000  # of integrated gradients
@@ -44,8 +44,7 @@ class IntegratedGradients:
     steps: int = 64
 
     def __post_init__(self) -> None:
-        if not 1 <= self.steps <= MOST_STEPS:
-            raise ConfigError(f"steps is {self.steps}; give 1 to {MOST_STEPS:,}")
+        as_whole("steps", self.steps, least=1, most=MOST_STEPS, error=ConfigError)
 
 
 @dataclass(frozen=True)
@@ -108,11 +107,8 @@ class Reader:
         """What stands where a word is taken away."""
         if token is None:
             return torch.zeros_like(self.inputs)
-        if not 0 <= token < self.net.vocabulary_size:
-            raise ConfigError(
-                f"token is {token}, which stands where a word is taken away; the vocabulary has "
-                f"0..{self.net.vocabulary_size - 1}"
-            )
+        last = self.net.vocabulary_size - 1
+        token = as_whole("token", token, least=0, most=last, error=ConfigError)
         ids = (token,) * len(self.inputs)
         return self.net.inputs(Tokens(ids, tuple(map(str, ids))))
 

@@ -30,7 +30,7 @@ from espalier.decomposition.methods import Method, read_method
 from espalier.decomposition.on_networks import Asked, decompose_on, depend_on, pairs_on
 from espalier.decomposition.pairs import PairMatrix, Pairs
 from espalier.decomposition.parts import Parts, Space
-from espalier.errors import DataError
+from espalier.errors import DataError, is_one_of
 from espalier.nets.language import AnyModel
 from espalier.nets.lstm import LanguageModel, LSTMState
 from espalier.networks import Network, network
@@ -95,7 +95,8 @@ def decompose(
     """
     batch, sets = read_batch(tokens), _sets(focus)
     asked = Asked(layer, space, read_method(method), allocation)
-    if isinstance(model, LanguageModel) and (layer, space, method) == (-1, "hidden", None):
+    plain = method is None and is_one_of(space, ["hidden"]) and _is_last(layer)
+    if isinstance(model, LanguageModel) and plain:
         given: list[Any] = [tokens] if batch is None else batch
         own = [focus] if batch is None else _for_each(sets, len(given))
         found = decompose_many(model, given, focus=own, allocation=allocation, state=state)
@@ -110,7 +111,7 @@ def decompose(
 
 
 def _sets(focus: Any) -> Any:
-    if not isinstance(focus, Iterable):
+    if not isinstance(focus, Iterable) or getattr(focus, "ndim", 1) == 0:
         raise DataError(f"focus is {focus!r}; name words, or their places, as in focus=[0, 2]")
     if isinstance(focus, str | range):  # places of one set, which are read one by one
         return focus
@@ -118,6 +119,10 @@ def _sets(focus: Any) -> Any:
     if len(found) > MOST_PLACES:
         raise DataError(f"focus names over {MOST_PLACES:,} words; name those of the sentence")
     return found
+
+
+def _is_last(layer: object) -> bool:
+    return isinstance(layer, int) and layer == -1
 
 
 def _for_each(focus: Any, count: int) -> list[Any]:
@@ -226,7 +231,7 @@ def interdependence(
 def _has_own_way(net: Network, asked: Asked) -> bool:
     """Whether it is an LSTM language model, asked for what such have a way of their own to."""
     own = asked.method is None or isinstance(asked.method, InputHessian)
-    return net.lstm is not None and asked.layer == -1 and own
+    return net.lstm is not None and _is_last(asked.layer) and own
 
 
 def _check_sets(a: Any, b: Any, at: Any) -> None:
@@ -243,7 +248,7 @@ def _check_sets(a: Any, b: Any, at: Any) -> None:
 def _of_one(model: Model, tokens: Any, sets: tuple[Any, Any, Any], asked: Asked) -> Any:
     """DI of two sets of one sentence's words, or of every two of its words."""
     a, b, at = sets
-    if isinstance(model, LanguageModel) and asked.layer == -1:
+    if isinstance(model, LanguageModel) and _is_last(asked.layer):
         own: Any = asked.method
         if own is None and a is not None:
             space, allocation = asked.space, asked.allocation

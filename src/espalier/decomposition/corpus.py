@@ -23,7 +23,7 @@ from espalier.decomposition.all_pairs import AllPairs
 from espalier.decomposition.dependence import check_space
 from espalier.decomposition.inputs import Words, as_tokens, check_model, encode
 from espalier.decomposition.parts import Space
-from espalier.errors import ConfigError, DataError
+from espalier.errors import ConfigError, DataError, as_whole
 from espalier.nets.lstm import LanguageModel
 from espalier.results import Result
 
@@ -91,8 +91,8 @@ def interdependence_corpus(
     [4]
     """
     all_pairs = AllPairs(check_model(model), spaces=[check_space(space)], memory=memory)
-    if workers is not None and workers < 1:
-        raise ConfigError(f"workers is {workers}; at least 1 is needed")
+    if workers is not None:
+        workers = as_whole("workers", workers, least=1, error=ConfigError)
     cuda = model.encoder.weight.is_cuda
     count = workers or (1 if cuda else torch.get_num_threads())
     return _stream(all_pairs, iter(sentences), count, CUDA_PAIRS_AT_ONCE if cuda else PAIRS_AT_ONCE)

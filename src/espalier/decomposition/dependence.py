@@ -30,7 +30,7 @@ from espalier.decomposition.inputs import (
 from espalier.decomposition.parts import Parts, Space
 from espalier.decomposition.recursion import propagate
 from espalier.decomposition.room import check_room
-from espalier.errors import ConfigError, nearest
+from espalier.errors import ConfigError, is_one_of, nearest
 from espalier.nets.lstm import LanguageModel, LSTMLayer, LSTMState
 from espalier.results import Result
 
@@ -129,7 +129,7 @@ def depend(
 
 def check_space(space: Space) -> Space:
     """The space, if there is one of that name."""
-    if space not in get_args(Space):
+    if not is_one_of(space, get_args(Space)):
         raise ConfigError(f"there is no space {space!r}; {nearest(space, get_args(Space))}")
     return space
 

@@ -137,7 +137,8 @@ def as_tokens(tokens: Words) -> Sequence[str | int]:
 
 
 def _listed(tokens: object) -> list[str | int]:
-    if isinstance(tokens, bytes) or not isinstance(tokens, Iterable):
+    single = isinstance(tokens, bytes) or getattr(tokens, "ndim", 1) == 0
+    if single or not isinstance(tokens, Iterable):
         raise DataError(
             f"the sentence is {tokens!r}; it must be a string, or a list of words or numbers"
         )

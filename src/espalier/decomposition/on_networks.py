@@ -34,7 +34,7 @@ from espalier.decomposition.parts import Parts, Space
 from espalier.decomposition.room import check_room
 from espalier.decomposition.rules import Rules, RulesName, read_rules
 from espalier.decomposition.shapley import ShapleyInteraction, WordSets
-from espalier.errors import ConfigError, DataError, check_kind
+from espalier.errors import ConfigError, DataError, as_whole, check_kind
 from espalier.networks import Linear, Network, Tokens, Transformer, read_focus
 
 _SHORTER: WeakKeyDictionary[Network, Network] = WeakKeyDictionary()
@@ -169,7 +169,7 @@ def depend_on(
     asked = asked.checked(net)
     a, b = (read_focus(tokens, given, name) for given, name in zip(sets, "ab", strict=True))
     check_disjoint(a, b)
-    place = max(a + b) if at is None else at
+    place = max(a + b) if at is None else as_whole("at", at, least=0, error=DataError)
     if not 0 <= place < len(tokens):
         raise DataError(f"at is {at}; there are tokens 0..{len(tokens) - 1}")
     if net.causal and place < max(a + b):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from espalier.errors import ConfigError, nearest
+from espalier.errors import ConfigError, is_one_of, nearest
 from espalier.runs import Row
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Experiment:
 
 def check_scale(scale: Any) -> Scale:
     """The scale, if it is one."""
-    if scale not in get_args(Scale):
+    if not is_one_of(scale, get_args(Scale)):
         raise ConfigError(f"there is no scale {scale!r}; {nearest(scale, get_args(Scale))}")
     found: Scale = scale
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from espalier.errors import ProgramError, nearest
+from espalier.errors import ProgramError, is_one_of, nearest
 from espalier.interventions.kinds import (
     Copy,
     Cut,
@@ -114,7 +114,7 @@ class _Layout:
         self, variable: object, layer: object, position: object, sublayer: object
     ) -> tuple[int, Sublayer, int]:
         name = check_variable(self.program, variable)
-        if sublayer not in ("attention", "mlp"):
+        if getattr(sublayer, "ndim", 0) or sublayer not in ("attention", "mlp"):
             raise ProgramError(f"the sublayer is 'attention' or 'mlp'; found {sublayer!r}")
         lowest = 0 if sublayer == "mlp" else 1
         if name in self.program.heads and sublayer == "mlp":
@@ -226,7 +226,7 @@ class _Layout:
         rules = self.program.rules
         if one.unit is not None:
             known = self.program.derived(_labels)
-            if one.unit not in known:
+            if not is_one_of(one.unit, known):
                 raise ProgramError(f"there is no unit {one.unit!r}; {nearest(one.unit, known)}")
             found = known[one.unit]
             if len(found) > 1:

@@ -65,7 +65,7 @@ class Set:
         'parity = null at position 2 of layer 1, after MLP'
         """
         value = "null" if self.value is None else repr(self.value)
-        after = "attention" if self.sublayer == "attention" else "MLP"
+        after = "attention" if str(self.sublayer) == "attention" else "MLP"
         place = f"position {self.position} of layer {self.layer}, after {after}"
         return f"{self.variable} = {value} at {place}"
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from espalier.errors import ProgramError, listed
+from espalier.errors import ProgramError, is_one_of, listed
 from espalier.language.exact import meant
 
 Value = int | float | frozenset[int]
@@ -65,7 +65,7 @@ class Categorical:
         if self.size < 1:
             raise ProgramError(f"var needs a range of at least 1; found {self.size}")
         check_size("the range of var", self.size)
-        if self.out_of_range not in OUT_OF_RANGE:
+        if not is_one_of(self.out_of_range, OUT_OF_RANGE):
             raise ProgramError(
                 f"out_of_range is one of {', '.join(OUT_OF_RANGE)}; found {self.out_of_range!r}"
             )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from espalier.errors import ConfigError, as_flag
 from espalier.interpreter import Mask
 from espalier.language import (
     ByInput,
@@ -162,7 +163,7 @@ def _needed(
     program: Program, sequences: list[tuple[int, ...]], max_layers: int | None, constraints: bool
 ) -> tuple[Mask, Assignments | None]:
     """Which rules held on some inputs, and what the MLP saw there, if that is asked for."""
-    if not constraints:
+    if not as_flag("constraints", constraints, error=ConfigError):
         return run_layers(program, sequences, max_layers=max_layers), None
     assignments, held = mlp_inputs(program, sequences, max_layers=max_layers)
     return held, assignments

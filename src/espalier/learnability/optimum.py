@@ -24,7 +24,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from espalier.errors import ConfigError, nearest
+from espalier.errors import ConfigError, is_one_of, nearest
 from espalier.language import Atom, Program, Rule
 from espalier.learnability.assignments import mlp_inputs, training_set
 from espalier.learnability.constraints import is_needed
@@ -59,7 +59,7 @@ def local_optimum(
     >>> es.local_optimum(es.minimal(entry.program, inputs), inputs).holds
     True
     """
-    if penalty not in get_args(Penalty):
+    if not is_one_of(penalty, get_args(Penalty)):
         raise ConfigError(f"penalty is {penalty!r}; {nearest(penalty, get_args(Penalty))}")
     if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < np.inf:
         raise ConfigError(f"alpha must be a positive number; found {alpha!r}")

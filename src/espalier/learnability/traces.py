@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from espalier.errors import FileError, ProgramError, nearest
+from espalier.errors import ConfigError, FileError, ProgramError, as_flag, nearest
 from espalier.files import MARK, as_path, atomic_path
 from espalier.interpreter import Column, Ints, State, Sublayer
 from espalier.language import Program, from_record, program_hash, to_record
@@ -128,6 +128,8 @@ def record_traces(
     if path is not None and path.suffix.lower() != ".parquet":
         raise FileError(f"traces are written as Parquet; give {path} the suffix .parquet")
     sequences, max_layers = training_set(program, inputs, max_layers)
+    distinct = as_flag("distinct", distinct, error=ConfigError)
+    vectors = as_flag("vectors", vectors, error=ConfigError)
     described = {
         "program": to_record(program),
         "program_sha256": program_hash(program),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -108,7 +108,12 @@ def read_tokens(tokenizer: WordTokenizer | Tokenizer | None, given: Any) -> Toke
         read = tokenizer.read if isinstance(tokenizer, WordTokenizer) else _read_with(tokenizer)
         found = read(check_text(given))
     else:
-        found = _listed(tokenizer, list(getattr(given, "words", given)))
+        words = getattr(given, "words", given)
+        if not isinstance(words, Iterable) or getattr(words, "ndim", 1) == 0:
+            raise DataError(
+                f"the sentence is {str(given)[:60]}; give a string, or a list of words or numbers"
+            )
+        found = _listed(tokenizer, list(words))
     if not found.ids:
         raise DataError("the sentence is empty: there is nothing to decompose; give it words")
     return found
@@ -169,7 +174,7 @@ def _listed(tokenizer: WordTokenizer | Tokenizer | None, given: list[Any]) -> To
 
 def read_focus(tokens: Tokens, given: Any, name: str = "focus") -> tuple[int, ...]:
     """Places of tokens, from places, words or spans of characters (start, end)."""
-    if isinstance(given, str | int):
+    if isinstance(given, str | int) or getattr(given, "ndim", 1) == 0:
         given = [given]
     found: set[int] = set()
     for one in given:

@@ -23,7 +23,7 @@ from espalier.compiler import (
     probed_runs,
     tolerance,
 )
-from espalier.errors import ProgramError
+from espalier.errors import ProgramError, as_flag
 from espalier.interpreter import IntervenedMachine, Machine, State
 from espalier.interventions import Interventions, make_plan
 from espalier.language import Numerical, Program, Run, check_batch, check_layers, chunks, show_value
@@ -129,6 +129,7 @@ def verify(
     result = Verification(len(sequences), edited=not model.is_as_compiled)
     lengths = [len(sequence) for sequence in sequences]
     plan = make_plan(program, interventions, lengths, max_layers=max_layers)
+    strict = as_flag("strict", strict, error=ProgramError)
     machine = IntervenedMachine(plan) if plan.owners else Machine(program, strict=strict)
     layers = np.full(len(sequences), np.iinfo(np.int64).max)
     for numbers in chunks(sequences):

@@ -29,7 +29,7 @@ def choose_device(name: str = "auto", *, elsewhere: bool = False) -> torch.devic
     """
     import torch
 
-    if name == "auto":
+    if isinstance(name, str) and name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() and not elsewhere else "cpu")
     try:
         device = torch.device(name)

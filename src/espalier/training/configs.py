@@ -8,7 +8,7 @@ from math import inf
 from sys import float_info
 from typing import Any, Literal, get_args
 
-from espalier.errors import LARGEST_SEED, ConfigError, check_whole, is_number, nearest
+from espalier.errors import LARGEST_SEED, ConfigError, as_whole, check_whole, is_number, nearest
 from espalier.nets.language import Architecture, PositionKind
 from espalier.runs import Precision
 
@@ -102,7 +102,7 @@ class Recipe:
             )
         _check_number("smallest_rate", self.smallest_rate, least=0)
         _check_number("weight_decay", self.weight_decay, least=0)
-        if self.clip != inf:  # gradients stay as they are
+        if not (isinstance(self.clip, float) and self.clip == inf):  # gradients stay as they are
             _check_number("clip", self.clip, least=SMALLEST)
         _check_number("anneal", self.anneal, least=1)  # it divides the learning rate; 1: never
 
@@ -174,6 +174,8 @@ def check_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     >>> check_seeds(3), check_seeds([4, 7])
     ((0, 1, 2), (4, 7))
     """
+    if getattr(seeds, "ndim", 1) == 0:
+        seeds = as_whole("seeds", seeds, least=1, error=ConfigError)
     if type(seeds) is int and seeds > MOST_SEEDS:
         raise ConfigError(f"seeds are {seeds}; as many models are not trained at once")
     found = range(seeds) if type(seeds) is int else seeds

@@ -7,6 +7,7 @@ state where it begins: what is held does not grow with the sentence.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from threading import local
 
@@ -18,7 +19,7 @@ from espalier.decomposition.all_pairs.weights import PreparedLayer, WordInputs
 from espalier.decomposition.all_pairs.word_states import WordStates, triangle
 from espalier.decomposition.parts import Space
 from espalier.decomposition.room import check_room
-from espalier.errors import ConfigError
+from espalier.errors import ConfigError, as_whole
 from espalier.nets.lstm import LanguageModel
 
 HiddenStates = Float[Tensor, "N S H"]
@@ -61,7 +62,7 @@ class AllPairs:
         self.model = model
         if memory is None:
             memory = CUDA_MEMORY if like.is_cuda else CPU_MEMORY
-        self._memory = memory
+        self._memory = as_whole("memory", memory, least=0, most=sys.maxsize, error=ConfigError)
         unit = shape.layers * shape.hidden * like.element_size()
         self.grouped, self.carried = (self._memory // (2 * n * unit) for n in (GROUPED, CARRIED))
         if min(self.grouped, self.carried) < 2:

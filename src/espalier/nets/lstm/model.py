@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from espalier.errors import LARGEST_SEED, ModelError, check_seed, check_whole, is_number
+from espalier.errors import LARGEST_SEED, ModelError, as_flag, check_seed, check_whole, is_number
 from espalier.nets.lstm.cell import LSTMLayer, LSTMStates, unroll
 from espalier.nets.lstm.vocabulary import Vocabulary
 
@@ -43,7 +43,7 @@ class LSTMShape:
         check_whole(self, ("vocabulary_size", "hidden", "layers", "width"), error=ModelError)
         if not is_number(self.dropout) or not 0.0 <= self.dropout < 1.0:
             raise ModelError(f"dropout is {self.dropout}; it must be at least 0 and below 1")
-        if self.tied and self.width != self.hidden:
+        if as_flag("tied", self.tied, error=ModelError) and self.width != self.hidden:
             raise ModelError(
                 f"tied weights need an embedding as wide as the hidden state: embedding is "
                 f"{self.width}, hidden is {self.hidden}"

@@ -145,7 +145,7 @@ class Vocabulary(Described):
 
 def _all_text(words: object) -> tuple[str, ...]:
     """The words, which are text."""
-    if not isinstance(words, Iterable):
+    if not isinstance(words, Iterable) or getattr(words, "ndim", 1) == 0:
         raise ModelError(f"words is {str(words)[:60]}; give a list of words, by their numbers")
     found = tuple(words)
     for word in found:
