@@ -121,6 +121,20 @@ def test_a_link_stays_and_the_file_it_leads_to_is_written(tmp_path, there):
     assert sorted(os.listdir(tmp_path / "kept")) == ["model.safetensors", "whole.csv"]
 
 
+def test_links_of_a_copied_run_do_not_lead_into_the_run(tmp_path):
+    run, copy = tmp_path / "run", tmp_path / "copy"
+    for folder in (run, copy):
+        folder.mkdir()
+    for name in ("manifest.json", "metrics.parquet", "resume.safetensors"):
+        (run / name).write_text("of the run")
+        (copy / name).symlink_to(run / name)
+    write_frame(copy / "metrics.parquet", FRAME)
+    write_safetensors(copy / "resume.safetensors", {"a": torch.zeros(2)}, {})
+    write_text(copy / "manifest.json", "of the copy")
+    assert {file.read_text() for file in run.iterdir()} == {"of the run"}
+    assert not any(file.is_symlink() for file in copy.iterdir())
+
+
 def test_links_that_lead_nowhere_are_refused(tmp_path):
     (tmp_path / "lost").symlink_to(tmp_path / "none" / "file")
     with pytest.raises(FileError, match=r"cannot write .*lost: the folder .*none does not exist"):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow
     from matplotlib.figure import Figure
 
+MANIFEST = "manifest.json"  # says what run a folder holds
 MARK = "written by espalier"  # is in every page, figure and Parquet file
 _OPEN = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")  # what this process has open has such names
 UNFINISHED = ".unfinished"  # ends the names of files that are being written
@@ -46,7 +47,8 @@ _REMEDIES = {
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block ends without an error.
 
-    Where `path` is a link, the file that it leads to is written, and the link stays.
+    Where `path` is a link, the file that it leads to is written, and the link stays; of a run's
+    own files it is replaced.
     """
     with onto_disk(Path(path)):
         target = _linked(path)
@@ -82,8 +84,11 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def _linked(path: str | os.PathLike[str]) -> Path:
-    """The file that a link leads to, there or not yet; of anything else, itself."""
-    if not os.path.islink(path):
+    """The file that a link leads to, there or not yet; of anything else, itself.
+
+    So is a link beside a run's manifest: a copy of a run by links must not write into the run.
+    """
+    if not os.path.islink(path) or os.path.lexists(Path(path).with_name(MANIFEST)):
         return Path(path)
     with suppress(FileNotFoundError):
         os.stat(path)  # which says of links that lead to each other that they do

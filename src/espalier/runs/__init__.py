@@ -5,8 +5,9 @@ Used alike by training, evaluation, learnability and experiments. Nothing here k
 trained: the loop asks a `Learner`. torch is imported when it is needed.
 """
 
+from espalier.files import MANIFEST
 from espalier.runs.devices import Precision, Step, captured, choose_device, matmul_precision
-from espalier.runs.folder import MANIFEST, RESUME, RunFolder
+from espalier.runs.folder import RESUME, RunFolder
 from espalier.runs.jobs import HERE, AnyWorkers, Job, LostWorkersError, Workers, run_jobs
 from espalier.runs.learner import Learner, Row, Snapshot
 from espalier.runs.listing import RunSummary, list_runs

@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import FileError, ModelError, is_number
-from espalier.files import as_path, atomic_path, check_readable, check_utf8, onto_disk, write_text
+from espalier.files import (
+    MANIFEST,
+    as_path,
+    atomic_path,
+    check_readable,
+    check_utf8,
+    onto_disk,
+    write_text,
+)
 from espalier.runs.learner import Row, Snapshot
 from espalier.runs.lock import check_held, signature_of
 from espalier.runs.rows import read_parquet, row_of, whole_lines
@@ -24,7 +32,7 @@ from espalier.runs.rows import read_parquet, row_of, whole_lines
 if TYPE_CHECKING:
     from torch import Tensor
 
-MANIFEST, RESUME = "manifest.json", "resume.safetensors"
+RESUME = "resume.safetensors"
 OWN_TABLES = ("metrics", "gradients", "rows")  # where a manifest of before says none
 # What some kind of run writes beside its manifest.
 _WEIGHTS = (RESUME, "epoch-*.safetensors", "step-*.safetensors", "model.safetensors")

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from espalier.errors import FileError
-from espalier.files import as_path
-from espalier.runs.folder import MANIFEST, RunFolder
+from espalier.files import MANIFEST, as_path
+from espalier.runs.folder import RunFolder
 from espalier.runs.lock import locked
 from espalier.runs.progress import averages, latest
 
