@@ -2,7 +2,8 @@
 
 Reads docs/results/data/learning, where the files that `python -m benchmarks.learn` wrote are put as
 they are, and paces in speed-, attention- and layers-h200.json; draws docs/images/learning.
-Transformers: see parity.py, scan.py, length.py and seeds.py; their manifests: runs.py.
+Transformers: see parity.py, scan.py, length.py and seeds.py; their manifests: runs.py. The small
+scale: small.py.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from docs.pages.scan import (
     twice,
 )
 from docs.pages.seeds import seeds_blocks
+from docs.pages.small import small_blocks
 from espalier import experiments
 from espalier.experiments import PROGRAMS
 from espalier.files import write_figure, write_text
@@ -85,6 +87,7 @@ def learning(docs: Path = DOCS) -> list[str]:
         blocks["length-paper"] = length_at_paper_scale(data, others, pictures)
     fitted = {name: one for name, one in told.items() if until_fitted(one)}
     blocks |= seeds_blocks(data, fitted, singles=singles, pictures=pictures)
+    blocks |= small_blocks(data, pictures)
     page = docs / "results/learning.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
     return list(blocks)
