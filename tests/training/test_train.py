@@ -70,13 +70,16 @@ def assert_same(rows, folder, kind):
     assert {file.name for file in folder.iterdir()} == {file.name for file in whole.iterdir()}
 
 
-@pytest.mark.parametrize("after", [1, 3])
-def test_ctrl_c_loses_nothing(kind, tmp_path, after):
+@pytest.mark.parametrize(("after", "raised"), [(1, False), (3, False), (2, True)])
+def test_ctrl_c_loses_nothing(kind, tmp_path, after, raised):
+    """Whether a signal comes, or who is told of progress raises what Ctrl-C does."""
     seen = []
 
     def stop(moment):
         seen.append(moment.step)
         if len(seen) == after:
+            if raised:
+                raise KeyboardInterrupt
             os.kill(os.getpid(), signal.SIGINT)
 
     config, folder = kind[0], tmp_path / "run"

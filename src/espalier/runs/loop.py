@@ -90,7 +90,7 @@ def fit(
             if also is not None:
                 also({"step": stop, "epoch": stop / learner.steps_per_epoch})
             pace.save_if_due(last=stop == total or learner.finished)
-            pace.tell(new)
+            pace.tell(new, interrupted)
     if interrupted.is_set():  # in the last stretch: this run is whole, others may follow
         raise Interrupted(_saved_message(learner, total, folder))
     return rows
@@ -230,19 +230,22 @@ class _Pace:
             fitting = int(steps * self.plan.slice_seconds / took)
             self.slice = max(1, min(2 * self.slice, fitting))
             if self.learner.step < stop:
-                self.tell([])
+                self.tell([], interrupted)
                 self.save_if_due()
         return True
 
-    def tell(self, rows: list[Row]) -> None:
-        """Report where the run stands."""
+    def tell(self, rows: list[Row], interrupted: threading.Event) -> None:
+        """Report where the run stands; who is told may interrupt it, as Ctrl-C does."""
         if self.progress is None:
             return
         step = self.learner.step
         seconds = time.monotonic() - self.began
         per_epoch, taken = self.learner.steps_per_epoch, step - self.first
         name = "" if self.folder is None else self.folder.path.name
-        self.progress(Moment(step, self.total, per_epoch, seconds, taken, tuple(rows), name))
+        try:
+            self.progress(Moment(step, self.total, per_epoch, seconds, taken, tuple(rows), name))
+        except KeyboardInterrupt:
+            interrupted.set()
 
     def save_if_due(self, *, last: bool = False) -> None:
         """Save the point to resume from, now and then and at the end."""
