@@ -282,7 +282,7 @@ def test_what_cannot_be_explained_is_refused():
             why.interacts((0, "mlp", "parity", 0), node)
     change = Set("parity", layer=1, position=2, value=0)
     changed = es.interpret(entry.program, trace.tokens, interventions=[change])
-    with pytest.raises(ProgramError, match=r"made under interventions \(the first of 1 is parity = "):
+    with pytest.raises(ProgramError, match=r"under interventions \(the first of 1 is parity = 0 "):
         changed.explain(1)
     early = trace.explain(3, layer=1)
     with pytest.raises(ProgramError, match="comes after the value that is explained"):
