@@ -100,3 +100,12 @@ def test_a_logarithmic_axis_of_less_than_a_decade_has_plain_numbers(last, told):
     figure = draw_bands(rows, Facets("x", "s", "k", looks=LOOKS, logarithmic=True))
     figure.canvas.draw()
     assert told <= {tick.get_text() for tick in figure.axes[0].get_yticklabels()}
+
+
+def test_many_columns_are_narrower():
+    """So that a page, as wide as it is, shows letters that can be read."""
+    widths = []
+    for count in (4, 5, 6):
+        rows = pd.concat([table().assign(s=f"column {n}") for n in range(count)])
+        widths.append(draw_bands(rows, Facets("x", "d", "s")).get_size_inches()[0])
+    assert widths == pytest.approx([10.4, 9.75, 11.5])

@@ -60,7 +60,7 @@ def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = Non
         table[facets.across].unique().tolist(), key=lambda one: (order.get(one, len(order)), one)
     )
     rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
-    size = (2.35 * len(columns) + 1.0, facets.height * len(rows) + 0.95)
+    size = (_width(len(columns)), facets.height * len(rows) + 0.95)
     figure = place_on(ax, size)
     panels: Any = figure.subplots(
         len(rows), len(columns), sharex="col", sharey="row", squeeze=False
@@ -82,6 +82,11 @@ def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = Non
     figure.supxlabel(facets.x_label, fontsize=10)
     legend_above(figure, panels[0][0], table, columns=facets.legend_columns)
     return whole(figure)
+
+
+def _width(columns: int) -> float:
+    """In inches; panels are narrower where there are many, or a page would show tiny letters."""
+    return (2.35 if columns <= 4 else 1.75) * columns + 1.0
 
 
 def _title(titles: str | Mapping[str, str], column: Any) -> str:
