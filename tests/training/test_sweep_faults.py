@@ -15,6 +15,7 @@ from espalier.errors import ConfigError, EspalierError, FileError
 from espalier.runs import LOCK, FolderHeldError, RunFolder, describe, locked
 from espalier.training import read_sweep, run_sweep, train
 from espalier.training.sweep import ensembles, make_cells, pending, running, watching
+from killed_writes import ends_at_a_write
 from training.test_sweep import assert_same_folder
 
 TOML = """
@@ -116,21 +117,11 @@ def test_finished_cells_of_other_settings_are_refused_by_the_key(tmp_path):
 def test_a_kill_while_it_is_split_trains_nothing_again(tmp_path, monkeypatch, name, writes):
     whole, sweep = plan(tmp_path, "whole"), plan(tmp_path, "killed")
     run_sweep(whole, device="cpu")
-    with monkeypatch.context() as patch:
-        count = 0
-
-        def killed(self, *given):
-            nonlocal count
-            if not self.path.name.startswith("."):
-                count += 1
-                if count > writes:
-                    raise KeyboardInterrupt
-            return original(self, *given)
-
-        original = getattr(RunFolder, name)
-        patch.setattr(RunFolder, name, killed)
-        with pytest.raises(KeyboardInterrupt):
-            run_sweep(sweep, device="cpu")
+    with (
+        ends_at_a_write(monkeypatch, name, after=writes, error=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        run_sweep(sweep, device="cpu")
     steps = []
     run_sweep(sweep, device="cpu", progress=lambda moment: steps.append(moment.step))
     assert not steps

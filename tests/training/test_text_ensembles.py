@@ -24,6 +24,7 @@ from espalier.training import (
     train_ensembles,
 )
 from espalier.training.sweep.running import is_pending
+from killed_writes import ends_at_a_write
 from training.test_sweep import assert_same_folder
 
 EARLY = {"epochs": 6, "learning_rate": 12.0, "anneal": 20.0, "smallest_rate": 2.0}
@@ -169,21 +170,11 @@ def test_a_kill_while_it_is_split_trains_nothing_again(
 ):
     runs = seeds_of(data, **recipe)
     whole = train_in(tmp_path / "whole", runs)
-    with monkeypatch.context() as patch:
-        count = 0
-
-        def killed(self, *given):
-            nonlocal count
-            if not self.path.name.startswith("."):
-                count += 1
-                if count > writes:
-                    raise MemoryError
-            return original(self, *given)
-
-        original = getattr(RunFolder, name)
-        patch.setattr(RunFolder, name, killed)
-        with pytest.raises(MemoryError):
-            train_in(tmp_path / "killed", runs)
+    with (
+        ends_at_a_write(monkeypatch, name, after=writes, error=MemoryError),
+        pytest.raises(MemoryError),
+    ):
+        train_in(tmp_path / "killed", runs)
     steps = []
     killed_there = train_in(tmp_path / "killed", runs, lambda moment: steps.append(moment.step))
     assert all(step > 20 for step in steps) if recipe else not steps
