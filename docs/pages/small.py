@@ -46,7 +46,7 @@ def described(manifests: dict[str, dict]) -> pd.DataFrame:
     """What each experiment took, in which processes."""
     return pd.DataFrame(
         {
-            "experiment": name,
+            "experiment": name.replace("-biases", ", biases from 0"),
             "seconds": round(one["seconds"]),
             "seeds": len(one["seeds"]),
             "device": one["device"],
