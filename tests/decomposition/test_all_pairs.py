@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import espalier as es
 import lstm_reference as reference
 from espalier.decomposition import AllPairs, Generalised, Murdoch, dependence
-from espalier.decomposition.all_pairs.word_states import lengths, triangle
+from espalier.decomposition.all_pairs.word_states import lengths, lower_triangle
 from espalier.errors import ConfigError, DataError
 from lstm_models import models, random_model, sentences
 
@@ -127,7 +127,7 @@ def test_what_is_small_keeps_its_digits_in_single_precision(scale):
 def test_lengths_by_a_triangle_are_those_of_the_decoder_up_to_a_factor(seed, hidden, count):
     torch.manual_seed(seed)
     decoder, vectors = torch.randn(150, hidden).double(), torch.randn(count, 2, hidden).double()
-    found = lengths(vectors, triangle(decoder))
+    found = lengths(vectors, lower_triangle(decoder))
     wanted = (vectors @ decoder.T).norm(dim=-1)
     torch.testing.assert_close(found / found[0, 0], wanted / wanted[0, 0])
 

@@ -1,11 +1,12 @@
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
-from espalier.runs import Job, Workers, interruptible, on_device, run_jobs
+from espalier.runs import Job, Workers, interruptible, load_solvers, on_device, parallel, run_jobs
 
 CUDA, CPU = torch.device("cuda"), torch.device("cpu")  # nothing is computed there
 
@@ -32,6 +33,49 @@ def test_elsewhere_it_is_done_one_by_one(device, at_once):
 
     found = on_device(work, [1, 2, 3], device=device, at_once=at_once)
     assert found == [(True, 1), (True, 2), (True, 3)]
+
+
+class Solvers:
+    """What torch does at the first call of CUDA's part of `torch.linalg`: once, by one thread."""
+
+    def __init__(self, monkeypatch, *, slow=0.05):
+        self.calls, self.loaded, self.slow = 0, False, slow
+        monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+        monkeypatch.setattr("torch.linalg.qr", self.qr)
+        monkeypatch.setattr("torch.eye", lambda n, device: None)
+        parallel._solvers.cache_clear()
+
+    def qr(self, matrix):
+        self.calls += 1
+        if not self.loaded and self.calls > 1:
+            raise RuntimeError("lazy wrapper should be called at most once")
+        time.sleep(self.slow)
+        self.loaded = True
+
+
+@pytest.fixture
+def solvers(monkeypatch):
+    yield Solvers(monkeypatch)
+    parallel._solvers.cache_clear()
+
+
+def test_solvers_are_loaded_before_threads_need_them(solvers):
+    on_device(lambda _: torch.linalg.qr(None), range(8), device=CUDA)
+    assert solvers.calls == 9
+
+
+def test_threads_that_ask_for_solvers_at_the_same_time_load_them_once(solvers):
+    together = threading.Barrier(8)
+
+    def ask(_):
+        together.wait(60)
+        load_solvers(CUDA)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(8)))
+    assert solvers.calls == 1
+    load_solvers(CPU)
+    assert solvers.calls == 1
 
 
 def wait_to_be_stopped():

@@ -33,6 +33,7 @@ from espalier.decomposition.room import check_room
 from espalier.errors import ConfigError, is_one_of, nearest
 from espalier.nets.lstm import LanguageModel, LSTMLayer, LSTMState
 from espalier.results import Result
+from espalier.runs import load_solvers
 
 if TYPE_CHECKING:
     import pandas
@@ -203,6 +204,16 @@ def in_space(vectors: Float[Tensor, "*R H"], model: LanguageModel, space: Space)
             return vectors
         case "logits":
             return vectors @ model.decoder.weight.detach().T
+
+
+def triangle(decoder: Float[Tensor, "V H"]) -> Float[Tensor, "R H"]:
+    """The matrix that makes vectors as long as the decoder does, without the vocabulary's size.
+
+    With decoder = Q R, ||decoder x|| = ||R x||.
+    """
+    load_solvers(decoder.device)
+    root: Tensor = torch.linalg.qr(decoder, mode="r").R
+    return root
 
 
 def ratio(apart: Tensor, size: Tensor) -> Tensor:

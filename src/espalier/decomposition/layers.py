@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from espalier.decomposition.dependence import ratio
+from espalier.decomposition.dependence import ratio, triangle
 from espalier.decomposition.network_parts import pairs_by_layer, sentence_batches
 from espalier.decomposition.on_networks import ROUNDED
 from espalier.decomposition.rules import Rules
@@ -46,8 +46,7 @@ def _pairs(net: Network, ids: Int[Tensor, "S N"], rules: Rules) -> Float[Tensor,
     last = net.head[-1]
     assert isinstance(last, Linear)
     assert len(net.head) == 1
-    # With W = Q R, || W x || = || R x ||: as long, and shorter to compute.
-    root = torch.linalg.qr(last.weight, mode="r").R
+    root = triangle(last.weight)
     shown = (layers[-1][0] @ root.T, layers[-1][1] @ root.T)
     return torch.stack([_values(*pair).float().cpu() for pair in (*layers, shown)])
 

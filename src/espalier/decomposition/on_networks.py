@@ -26,7 +26,7 @@ from espalier.decomposition.attribution import (
     shapley_sets,
 )
 from espalier.decomposition.baselines import InputHessian
-from espalier.decomposition.dependence import Dependence, check_space, ratio
+from espalier.decomposition.dependence import Dependence, check_space, ratio, triangle
 from espalier.decomposition.inputs import check_disjoint
 from espalier.decomposition.network_parts import divide, pair_parts, sentence_batches
 from espalier.decomposition.pairs import PairMatrix
@@ -215,12 +215,11 @@ def _precise(
 
 
 def shorter(net: Network) -> Network:
-    """The same with logits that are as long but fewer: with W = Q R, || W x || = || R x ||."""
+    """The same with logits that are as long but fewer."""
     last = net.head[-1]
     assert isinstance(last, Linear)
     if net not in _SHORTER and last.weight.shape[0] > last.weight.shape[1]:
-        root = torch.linalg.qr(last.weight, mode="r").R
-        _SHORTER[net] = replace(net, head=(*net.head[:-1], Linear(root)))
+        _SHORTER[net] = replace(net, head=(*net.head[:-1], Linear(triangle(last.weight))))
     return _SHORTER.get(net, net)
 
 

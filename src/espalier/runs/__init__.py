@@ -23,7 +23,7 @@ from espalier.runs.manifest import (
     refuse_other_data,
 )
 from espalier.runs.memory import peak_bytes, resident_bytes
-from espalier.runs.parallel import on_device
+from espalier.runs.parallel import load_solvers, on_device
 from espalier.runs.partitions import Part, fill_table
 from espalier.runs.progress import (
     Lines,
@@ -89,6 +89,7 @@ __all__ = [
     "interruptible",
     "latest",
     "list_runs",
+    "load_solvers",
     "locked",
     "matmul_precision",
     "on_device",

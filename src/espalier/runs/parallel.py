@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 AT_ONCE = 4  # small models do not fill a large device, and four of them nearly do
+_LOADING = threading.Lock()
 
 
 def on_device(
@@ -36,6 +39,7 @@ def on_device(
         return [work(item) for item in items]
     from espalier.runs.loop import interruptible
 
+    load_solvers(device)
     with interruptible() as interrupted, _quick_turns(), ThreadPoolExecutor(at_once) as pool:
         futures = [pool.submit(work, item) for item in items]
         failures = _wait(futures)
@@ -46,6 +50,25 @@ def on_device(
         for failure in sorted(failures, key=lambda one: isinstance(one, KeyboardInterrupt)):
             raise failure
         return [future.result() for future in futures]
+
+
+def load_solvers(device: torch.device) -> None:
+    """Have CUDA's part of `torch.linalg` loaded, by one thread alone.
+
+    torch loads it at the first call, and two threads that both make one fail with "lazy wrapper
+    should be called at most once" (github.com/pytorch/pytorch/issues/90613).
+    """
+    if device.type == "cuda":
+        with _LOADING:
+            _solvers(device)
+
+
+@cache
+def _solvers(device: torch.device) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        torch.linalg.qr(torch.eye(2, device=device))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from espalier.decomposition.all_pairs.weights import PreparedLayer, WordInputs
-from espalier.decomposition.all_pairs.word_states import WordStates, triangle
+from espalier.decomposition.all_pairs.word_states import WordStates, lower_triangle
 from espalier.decomposition.parts import Space
 from espalier.decomposition.room import check_room
 from espalier.errors import ConfigError, as_whole
@@ -76,7 +76,7 @@ class AllPairs:
         ]
         self._inputs = WordInputs(model, self._layers[0])
         self._decoders = [
-            None if space == "hidden" else triangle(model.decoder.weight) for space in spaces
+            None if space == "hidden" else lower_triangle(model.decoder.weight) for space in spaces
         ]
 
     def expect(self, *, words: int) -> None:

@@ -24,7 +24,7 @@ from torch import Tensor
 from espalier.decomposition.all_pairs.layer_steps import LayerSteps
 from espalier.decomposition.all_pairs.weights import PreparedLayer
 from espalier.decomposition.all_pairs.windows import Shape, Window
-from espalier.decomposition.dependence import ratio
+from espalier.decomposition.dependence import ratio, triangle
 
 # Relevant parts are at most 3/2; the squares of small ones are to be numbers still.
 ENLARGED = 2.0**40
@@ -153,12 +153,9 @@ class WordStates:
         return windows
 
 
-def triangle(decoder: Float[Tensor, "V H"]) -> Float[Tensor, "H R"]:
-    """A lower triangular matrix that makes vectors as long as the decoder does, up to a factor.
-
-    With decoder = Q R, ||decoder x|| = ||R x||: no vector of the vocabulary's size is made.
-    """
-    root: Tensor = torch.linalg.qr(decoder, mode="r").R
+def lower_triangle(decoder: Float[Tensor, "V H"]) -> Float[Tensor, "H R"]:
+    """The decoder's triangle, transposed, up to a factor that leaves no number too large."""
+    root = triangle(decoder)
     tiny = torch.finfo(root.dtype).tiny
     return (root / root.abs().max().clamp_min(tiny)).T.contiguous()
 
