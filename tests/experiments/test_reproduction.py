@@ -210,10 +210,28 @@ def test_some_of_several_models_are_chosen_by_words_of_their_names(cache, tmp_pa
     assert set(found.rows["layers"]) == {2}
     assert set(found.rows["sharing"]) == {"yes"}
     assert len(found.manifest["config"]["learners"]) == 2
-    with pytest.raises(ConfigError, match="no model has '7 layers'; there are: 1 layers, shared"):
+    with pytest.raises(
+        ConfigError, match="nothing here has '7 layers'; there are: 1 layers, shared"
+    ):
         reproduce("alta-table-6", scale="smoke", out=tmp_path / "b", runs=cache, only=["7 layers"])
     with pytest.raises(ConfigError, match="reads one ensemble"):
         reproduce("bottom-up-figure-7", scale="smoke", out=tmp_path / "c", runs=cache, only=["2"])
+
+
+def test_some_of_the_protocols_are_chosen_and_only_their_corpora_trained_on(tmp_path):
+    name, places = "bottom-up-figure-12-protocols", {"runs": tmp_path / "runs", "scale": "smoke"}
+    words = ["overwriting", "own step"]
+    found = reproduce(name, out=tmp_path / "a", only=words, **places)
+    cells = found.rows[["layout", "reading"]].drop_duplicates().to_numpy().tolist()
+    assert cells == [words]
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+    assert found.manifest["config"]["apart"] is None
+
+    every = reproduce(name, out=tmp_path / "b", **places).rows
+    same = every[(every["layout"] == words[0]) & (every["reading"] == words[1])]
+    assert same.reset_index(drop=True).equals(found.rows)
+    with pytest.raises(ConfigError, match=r"nothing here has 'close'.*; there are: apart, be"):
+        reproduce(name, out=tmp_path / "c", only=["close", "own step"], **places)
 
 
 class AskedError(Exception):

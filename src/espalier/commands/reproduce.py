@@ -40,7 +40,7 @@ def reproduce_command(
     only: Annotated[
         list[str] | None,
         Parameter(
-            negative="", help="Train models with this whole word in their names; repeatable."
+            negative="", help="What has this whole word in its name; repeatable: all of them."
         ),
     ] = None,
     seconds: Annotated[

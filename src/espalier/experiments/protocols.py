@@ -9,6 +9,7 @@ reading trains nothing. Claims and bounds are those of `claims` and `further_cla
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -37,14 +38,15 @@ CHANGES = {  # what a combination changes beside the papers' text
     "own step": "each step's own loss",
 }
 Settings = OverEpochs | GrowingFocus | Gradients
+Cell = tuple[Layout, LossReading]
 
 
 @dataclass(frozen=True)
 class Protocols:
-    """A figure's settings on corpora of both layouts, and the readings of each."""
+    """A figure's settings on corpora of both layouts, or of one, and the readings of each."""
 
-    apart: Settings
-    overwriting: Settings
+    apart: Settings | None
+    overwriting: Settings | None
     readings: tuple[LossReading, ...]
 
     @classmethod
@@ -57,13 +59,24 @@ class Protocols:
         theirs = replace(usual, models=replace(usual.models, corpus=corpus))
         return cls(usual, theirs, readings)
 
+    @property
+    def cells(self) -> list[Cell]:
+        """What is measured: every reading of every layout."""
+        layouts = [layout for layout in LAYOUTS if getattr(self, layout) is not None]
+        return [(layout, reading) for layout in layouts for reading in self.readings]
+
+    def narrowed(self, cells: Sequence[Cell]) -> Protocols:
+        """The layouts and the readings of these cells alone."""
+        layouts = {layout for layout, _ in cells}
+        kept = {layout: getattr(self, layout) if layout in layouts else None for layout in LAYOUTS}
+        return Protocols(**kept, readings=tuple(dict.fromkeys(reading for _, reading in cells)))
+
 
 def measure(config: Protocols, cache: RunCache, *, figure: Experiment) -> list[Row]:
     """The figure's rows, each with its layout and its reading."""
     return [
         {"layout": layout, "reading": reading} | row
-        for layout in LAYOUTS
-        for reading in config.readings
+        for layout, reading in config.cells
         for row in cache.rows(figure.measure, replace(getattr(config, layout), reading=reading))
     ]
 

@@ -36,6 +36,7 @@ from espalier.experiments.parity_models import (
     label_of,
     name_of,
 )
+from espalier.experiments.protocols import Protocols
 from espalier.experiments.registry import find
 from espalier.experiments.scaffold_models import ScaffoldModels
 from espalier.files import write_figure
@@ -121,7 +122,8 @@ def reproduce(
 
     `out` is by default reproductions/NAME-SCALE; `runs` is where trained models are kept and found.
     `config` takes the place of the scale's own. Of experiments that train several models by
-    themselves, `only` chooses those whose names have all of these words ("2 layers", "shared").
+    themselves, `only` chooses those whose names have all of these words ("2 layers", "shared"); of
+    the authors' protocols, the generator and the reading ("apart", "own step").
     `workers` have such a model each. After `seconds`, if given, it stops as by Ctrl-C, to go on
     when asked for again.
 
@@ -201,21 +203,25 @@ def _refuse_limits(only: Sequence[str], seconds: float | None) -> None:
 
 
 def _narrowed(config: Any, words: Sequence[str]) -> Any:
-    """The config with those of its learners alone whose labels have all of these words.
+    """The config with those learners or protocols alone whose labels have all of these words.
 
     Words are whole: `2 layers` is not in `32 layers`.
     """
     if not words:
         return config
-    if not isinstance(config, Learners):
+    labels: dict[Any, str]
+    if isinstance(config, Learners):
+        labels = {learner: label_of(learner) for learner in config.learners}
+    elif isinstance(config, Protocols):
+        labels = {cell: ", ".join(cell) for cell in config.cells}
+    else:
         raise ConfigError("this experiment reads one ensemble; it has no models to choose among")
-    labels = {learner: label_of(learner) for learner in config.learners}
     whole = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
     chosen = [one for one, label in labels.items() if all(word.search(label) for word in whole)]
     if not chosen:
         known = "; ".join(labels.values())
-        raise ConfigError(f"no model has {' and '.join(map(repr, words))}; there are: {known}")
-    return Learners(tuple(chosen))
+        raise ConfigError(f"nothing here has {' and '.join(map(repr, words))}; there are: {known}")
+    return Learners(tuple(chosen)) if isinstance(config, Learners) else config.narrowed(chosen)
 
 
 def _asked_for(name: str, scale: Scale, config: Any) -> dict[str, Any]:
