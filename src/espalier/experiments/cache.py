@@ -18,7 +18,7 @@ from espalier.errors import ConfigError
 from espalier.experiments.experiment import Row
 from espalier.experiments.scaffold_models import ScaffoldModels
 from espalier.nets.language import read_shape
-from espalier.nets.lstm import LSTMShape, StackedWeights, read_tensors
+from espalier.nets.lstm import LSTMShape, StackedWeights
 from espalier.runs import (
     HERE,
     AnyWorkers,
@@ -81,9 +81,9 @@ class TrainedScaffolds:
             raise ConfigError(
                 f"epoch {epoch} of {self.folder.path} was not kept; kept: {self.models.kept}"
             )
-        tensors, metadata = read_tensors(self.folder.path / f"epoch-{epoch}.safetensors")
-        weights = {name: tensor.to(self.device) for name, tensor in tensors.items()}
-        return weights, read_shape(json.loads(metadata["shape"]))
+        kept = self.folder.load_checkpoint(f"epoch-{epoch}")
+        weights = {name: tensor.to(self.device) for name, tensor in kept.tensors.items()}
+        return weights, read_shape(json.loads(kept.metadata["shape"]))
 
     @cached_property
     def groups(self) -> list[Group]:

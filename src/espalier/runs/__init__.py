@@ -16,6 +16,7 @@ from espalier.runs.loop import Interrupted, Plan, fit, interruptible
 from espalier.runs.manifest import (
     close_run,
     describe_run,
+    identity_of,
     open_run,
     recorded,
     refuse_foreign_files,
@@ -45,9 +46,11 @@ from espalier.runs.schedule import (
     parse_schedule,
     steps_of,
 )
+from espalier.runs.tensors import IDENTITY
 
 __all__ = [
     "HERE",
+    "IDENTITY",
     "LOCK",
     "MANIFEST",
     "RESUME",
@@ -86,6 +89,7 @@ __all__ = [
     "describe_run",
     "fill_table",
     "fit",
+    "identity_of",
     "interruptible",
     "latest",
     "list_runs",

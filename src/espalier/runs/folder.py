@@ -20,7 +20,6 @@ from espalier.files import (
     MANIFEST,
     as_path,
     atomic_path,
-    check_readable,
     check_utf8,
     onto_disk,
     write_text,
@@ -28,6 +27,7 @@ from espalier.files import (
 from espalier.runs.learner import Row, Snapshot
 from espalier.runs.lock import check_held, signature_of
 from espalier.runs.rows import read_parquet, row_of, whole_lines
+from espalier.runs.tensors import IDENTITY, TensorFile
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -185,19 +185,21 @@ class RunFolder:
             written.append(lines.with_suffix(".parquet"))
         return written
 
-    def save_resume(self, state: dict[str, Tensor], step: int) -> None:
-        """Replace the point to resume from."""
-        self._save(RESUME, Snapshot(state, {"step": str(step)}))
+    def save_resume(
+        self, state: dict[str, Tensor], step: int, *, identity: str | None = None
+    ) -> None:
+        """Replace the point to resume from. Its `identity` is the manifest's, if none is given."""
+        self._save(RESUME, Snapshot(state, {"step": str(step)}), identity)
 
     def load_resume(self) -> dict[str, Tensor] | None:
         """The state to go on from, or None where there is none."""
         if not (self.path / RESUME).exists():
             return None
-        return self._load(RESUME, "remove it to begin anew").tensors
+        return self._file(RESUME).load("remove it to begin anew").tensors
 
     def resume_step(self) -> int:
         """The step to go on from; 0 where there is no point to resume from."""
-        return self._step_of(self.path / RESUME) or 0
+        return self._file(RESUME).step() or 0
 
     def checkpoints(self) -> dict[str, int]:
         """Names of the checkpoints with their steps, in the order of training."""
@@ -206,11 +208,11 @@ class RunFolder:
 
     def load_checkpoint(self, name: str) -> Snapshot:
         """The weights kept under a name."""
-        return self._load(f"{name}.safetensors", "give the command that trained it again")
+        return self._file(f"{name}.safetensors").load("give the command that trained it again")
 
     def last_checkpoint(self) -> Snapshot:
         """The weights kept last."""
-        self.check_last_checkpoint()
+        self._check_last_is_there()
         names, steps = list(self.checkpoints()), self._steps()
         damaged = [name for name, step in steps.items() if step is None]
         if damaged and names:
@@ -225,6 +227,12 @@ class RunFolder:
         return self.load_checkpoint(names[-1])
 
     def check_last_checkpoint(self) -> None:
+        """Raise if the weights that a run kept last are gone, or are those of another run."""
+        self._check_last_is_there()
+        for name in list(self.checkpoints())[-1:]:
+            self._file(f"{name}.safetensors").check_whose()
+
+    def _check_last_is_there(self) -> None:
         """Raise if a finished run has earlier weights, and the last that it kept are gone.
 
         A manifest of before does not say which they are.
@@ -236,51 +244,32 @@ class RunFolder:
                 f"give the command that trained it again, or name the file of earlier ones"
             )
 
-    def save_checkpoint(self, name: str, snapshot: Snapshot) -> Path:
+    def save_checkpoint(
+        self, name: str, snapshot: Snapshot, *, identity: str | None = None
+    ) -> Path:
         """Keep weights under a name such as `epoch-3`."""
-        return self._save(f"{name}.safetensors", snapshot)
+        return self._save(f"{name}.safetensors", snapshot, identity)
 
     def _steps(self) -> dict[str, int | None]:
         """The step of every checkpoint; None for those that are damaged."""
         files = [*self.path.glob("epoch-*.safetensors"), *self.path.glob("step-*.safetensors")]
-        return {file.stem: self._step_of(file) for file in files}
+        return {file.stem: TensorFile(file, None).step() for file in files}
 
-    def _step_of(self, file: Path) -> int | None:
-        """The step written in a file of tensors; None if there is no such file, or it is damaged.
-
-        The weights before training say none.
-        """
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(file, "pt") as opened:
-                return int((opened.metadata() or {}).get("step", 0))
-        except (OSError, SafetensorError, ValueError):
-            return None
-
-    def _load(self, name: str, remedy: str) -> Snapshot:
-        from espalier.nets import CHECKSUMS, check_checksums, read_safetensors
-
-        check_readable(self.path / name)
-        try:
-            tensors, metadata = read_safetensors(self.path / name)
-            check_checksums(tensors, metadata)
-        except ModelError as error:
-            raise FileError(f"{self.path / name} is damaged ({error}); {remedy}") from error
-        except FileError as error:
-            raise FileError(f"{error}; {remedy}") from error
-        return Snapshot(tensors, {key: v for key, v in metadata.items() if key != CHECKSUMS})
+    def identity(self) -> str | None:
+        """What tells the run's files from those of another; runs of before say none."""
+        found = (self.manifest() or {}).get(IDENTITY)
+        return None if found is None else str(found)
 
     def _check_held(self) -> None:
         """Raise if this process works on the folder, and it is no longer under its name."""
         check_held(self.path, signature_of(self.path))
 
-    def _save(self, name: str, snapshot: Snapshot) -> Path:
-        from espalier.nets import write_safetensors
+    def _file(self, name: str, identity: str | None = None) -> TensorFile:
+        return TensorFile(self.path / name, identity or self.identity())
 
+    def _save(self, name: str, snapshot: Snapshot, identity: str | None) -> Path:
         self._check_held()
-        write_safetensors(self.path / name, snapshot.tensors, snapshot.metadata)
-        return self.path / name
+        return self._file(name, identity).save(snapshot)
 
 
 def _how_to_train(path: Path, kinds: Sequence[str]) -> str:

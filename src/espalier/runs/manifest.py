@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 import time
 from collections.abc import Iterator, Sequence
@@ -12,6 +14,7 @@ from espalier.errors import ConfigError, FileError
 from espalier.runs.folder import RunFolder
 from espalier.runs.lock import locked
 from espalier.runs.loop import Interrupted
+from espalier.runs.tensors import IDENTITY
 from espalier.version import __version__
 
 if TYPE_CHECKING:
@@ -57,6 +60,19 @@ def describe_run(
         "seconds": 0.0,
         "tables": list(tables),
     }
+
+
+def identity_of(config: dict[str, Any], data: dict[str, Any]) -> str:
+    """The same for equal settings and equal data, and different for others; epochs may grow.
+
+    >>> identity_of({"seed": 0}, {}) == identity_of({"seed": 1}, {})
+    False
+    """
+    grows = f".{GROWABLE}"
+    settings = {name: one for name, one in _flat(config).items() if not f".{name}".endswith(grows)}
+    digests = {name: one for name, one in _flat(data).items() if name.endswith("sha256")}
+    text = json.dumps([settings, digests], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @contextmanager
@@ -105,6 +121,8 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
         refuse_other_data(folder, old["data"], manifest["data"])
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
         manifest |= _machines(old, manifest)
+        if IDENTITY in old:  # later versions may describe the same settings in other words
+            manifest |= {IDENTITY: old[IDENTITY]}
     folder.write_manifest(manifest)
     return manifest
 

@@ -20,6 +20,7 @@ from espalier.errors import LARGEST_SEED, ConfigError, FileError, ModelError
 from espalier.nets.lstm import find_checkpoint, member_names
 from espalier.results import Result
 from espalier.runs import (
+    IDENTITY,
     RESUME,
     Learner,
     Plan,
@@ -32,6 +33,7 @@ from espalier.runs import (
     choose_device,
     describe_run,
     fit,
+    identity_of,
     latest,
     recorded,
 )
@@ -247,7 +249,8 @@ def fit_prepared(
     kind, config = configs[0].kind, manifest_config(configs)
     data, tables = prepared.data, ("metrics", *prepared.tables)
     manifest = describe_run(kind, config, data=data, device=learner.device, tables=tables)
-    with recorded(folder, manifest | {"epochs": plan.epochs}):
+    manifest |= {"epochs": plan.epochs, IDENTITY: identity_of(config, data)}
+    with recorded(folder, manifest):
         if prepared.in_folder is not None:
             also = prepared.in_folder(folder)
         return fit(learner, plan, folder=folder, progress=progress, also=also)

@@ -20,10 +20,12 @@ import torch
 from espalier.errors import FileError
 from espalier.files import write_text
 from espalier.runs import (
+    IDENTITY,
     RESUME,
     Progress,
     RunFolder,
     choose_device,
+    identity_of,
     locked,
     refuse_foreign_files,
 )
@@ -132,7 +134,8 @@ def _join(ensemble: RunFolder, runs: Sequence[Groupable], cells: Sequence[RunFol
     manifests = [one.manifest() or {} for one in cells]
     config = {"members": [one["config"] for one in manifests]}
     data = runs[0].data_beside([one["data"] for one in manifests])
-    ensemble.write_manifest(manifests[0] | {"config": config, "data": data})
+    about = {"config": config, "data": data, IDENTITY: identity_of(config, data)}
+    ensemble.write_manifest(manifests[0] | about)
     for table in set().union(*(one.tables() & one.own_tables() for one in cells)):
         rows = [
             run.row_beside(row)

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from espalier.errors import EspalierError, FileError
-from espalier.runs import MANIFEST, Row, RunFolder, Snapshot, steps_of
+from espalier.runs import IDENTITY, MANIFEST, Row, RunFolder, Snapshot, identity_of, steps_of
 from espalier.training.ensemble import member_state
 from espalier.training.groupable import Groupable
 from espalier.training.lstm_learner import too_small
@@ -27,7 +27,14 @@ class _Part:
     index: int
     run: Groupable
     folder: RunFolder
+    config: dict[str, Any]
+    data: dict[str, Any]
     ended: bool
+
+    @property
+    def identity(self) -> str:
+        """What its files are told from those of others by."""
+        return self.folder.identity() or identity_of(self.config, self.data)
 
     def own(self, rows: Sequence[Row]) -> list[Row]:
         """Its rows among the ensemble's, as it has them alone."""
@@ -57,7 +64,7 @@ def split_ensemble(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
             part.folder.write_rows(part.own(rows), table)
     for part in behind:
         part.folder.tidy()
-        part.folder.save_resume(member_state(state, part.index), step)
+        part.folder.save_resume(member_state(state, part.index), step, identity=part.identity)
         part.folder.write_manifest(_manifest_of(part, manifest, measured))
 
 
@@ -71,8 +78,7 @@ def _parts_of(
     try:
         kind = KINDS[manifest["kind"]]
         runs = [kind.read(one, ensemble) for one in manifest["config"]["members"]]
-        for run in runs:
-            run.data_alone(manifest["data"])
+        data = [run.data_alone(manifest["data"]) for run in runs]
         if [run.member for run in runs] != list(cells):
             raise ValueError("it has other members")
         ended = too_small(state["rate"], runs[0].recipe).tolist()
@@ -81,7 +87,8 @@ def _parts_of(
             f"{ensemble.path / MANIFEST} is not that of an ensemble of {', '.join(cells)}; put it "
             f"right, or remove the folder to train its cells again"
         ) from error
-    rest = zip(runs, cells.values(), ended, strict=True)
+    members = manifest["config"]["members"]
+    rest = zip(runs, cells.values(), members, data, ended, strict=True)
     return [_Part(index, *one) for index, one in enumerate(rest)]
 
 
@@ -113,21 +120,23 @@ def _split_checkpoint(weights: Snapshot, name: str, whose: Sequence[_Part]) -> N
     for part in whose:
         own = {key: tensor[part.index].clone() for key, tensor in weights.tensors.items()}
         metrics = json.dumps(part.own(measured))
-        part.folder.save_checkpoint(name, Snapshot(own, metadata | {"metrics": metrics}))
+        snapshot = Snapshot(own, metadata | {"metrics": metrics})
+        part.folder.save_checkpoint(name, snapshot, identity=part.identity)
 
 
 def _manifest_of(
     part: _Part, manifest: Mapping[str, Any], measured: Sequence[Row]
 ) -> dict[str, Any]:
     """What one cell says of itself, by its ensemble's manifest and measures."""
-    members, kept = manifest["config"]["members"], list(part.folder.checkpoints())
+    kept = list(part.folder.checkpoints())
     at_end = max((row["epoch"] for row in measured), default=0) == part.run.plan().epochs
     ended = manifest["status"] == "finished" and (part.ended or at_end)
     found = {
         **manifest,
-        "config": members[part.index],
-        "data": part.run.data_alone(manifest["data"]),
-        "trained_beside": len(members) - 1,
+        "config": part.config,
+        "data": part.data,
+        IDENTITY: part.identity,
+        "trained_beside": len(manifest["config"]["members"]) - 1,
         "status": "finished" if ended else "interrupted",
     }
     if ended and kept:

@@ -1,0 +1,81 @@
+"""A run's state and weights are its own: those of another run of the same shape are refused."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+
+import espalier as es
+from espalier.errors import FileError
+from espalier.loading import load_network
+from espalier.runs import IDENTITY, MANIFEST, RESUME, RunFolder, identity_of
+from training.test_train import EVERY, SCAFFOLD
+
+
+def other_seeds(run):
+    found = run.with_seeds((7, 8))
+    return found[0] if isinstance(found, list | tuple) else found
+
+
+@pytest.fixture(scope="module", params=EVERY, ids=lambda run: run.kind)
+def two(request, tmp_path_factory):
+    """A run, its folder, and that of one with other seeds."""
+    place = tmp_path_factory.mktemp("two")
+    es.train(request.param, place / "own")
+    es.train(other_seeds(request.param), place / "other")
+    return request.param, place / "own", place / "other"
+
+
+def copied(two, tmp_path, *names):
+    """A copy of the run with these files of the other."""
+    run, own, other = two
+    here = shutil.copytree(own, tmp_path / "run")
+    for name in names:
+        shutil.copy(other / name, here / name)
+    return run, here
+
+
+def test_state_of_another_run_is_refused_and_its_own_taken(two, tmp_path):
+    run, here = copied(two, tmp_path, RESUME)
+    before = {file.name: file.read_bytes() for file in here.iterdir()}
+    with pytest.raises(FileError, match=rf"{RESUME} is another run's: its identity is [0-9a-f]+"):
+        es.train(run, here)
+    after = {file.name: file.read_bytes() for file in here.iterdir()}
+    assert {name for name in before if before[name] != after[name]} <= {MANIFEST}
+    shutil.copy(two[1] / RESUME, here / RESUME)
+    es.train(run, here)
+
+
+def test_weights_of_another_run_are_refused(two, tmp_path):
+    last = f"{list(RunFolder(two[1]).checkpoints())[-1]}.safetensors"
+    run, here = copied(two, tmp_path, last)
+    with pytest.raises(FileError, match=rf"{last} is another run's"):
+        es.load(here)
+    if run.kind == "scaffold":
+        with pytest.raises(FileError, match=rf"{last} is another run's"):
+            load_network(here)
+
+
+def test_runs_of_before_say_no_identity_and_go_on(two, tmp_path):
+    _, here = copied(two, tmp_path, RESUME)
+    folder = RunFolder(here)
+    manifest = folder.manifest()
+    manifest.pop(IDENTITY)
+    folder.write_manifest(manifest)
+    assert folder.load_resume() is not None
+    manifest = json.loads((two[1] / MANIFEST).read_text())
+    assert manifest[IDENTITY] == identity_of(manifest["config"], manifest["data"])
+    es.load(here)
+
+
+def test_the_same_run_for_more_epochs_has_the_same_identity(tmp_path):
+    es.train(SCAFFOLD, tmp_path / "run")
+    longer = replace(SCAFFOLD, recipe=replace(SCAFFOLD.recipe, epochs=4))
+    es.train(longer, tmp_path / "run")
+    es.train(longer, tmp_path / "whole")
+    found = [RunFolder(tmp_path / name) for name in ("run", "whole")]
+    assert found[0].identity() == found[1].identity() is not None
+    states = [folder.load_resume() for folder in found]
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
