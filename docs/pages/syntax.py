@@ -2,7 +2,7 @@
 
 Reads docs/results/data/syntax, with what one run left there
 (syntax.parquet, training.parquet, manifest.json), and branching.parquet, the rows of `espalier
-reproduce syntax-branching --scale small`, and claims.parquet, those of `syntax-claims --scale
+reproduce syntax-branching --scale paper`, and claims.parquet, those of `syntax-claims --scale
 small`, every number of each model; draws docs/images/syntax.
 """
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from espalier.errors import DataError
-from espalier.experiments.intervals import over_seeds, summarise
+from espalier.experiments.intervals import over_models, over_seeds, summarise
 from espalier.syntax import bootstrap_means
 
 values = st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=8)
@@ -104,3 +104,21 @@ def test_a_summary_is_an_interval_a_group_over_means_of_seeds():
             (expected.mean, expected.low, expected.high)
         )
         assert row.seeds == 3
+
+
+@given(st.lists(values, min_size=1, max_size=4))
+def test_models_have_a_t_interval_and_one_alone_its_own(groups):
+    rows = pd.DataFrame(
+        [
+            {"key": key, "value": value, "low": value - 1, "high": value + 2, "cases": 10 * (n + 1)}
+            for key, some in enumerate(groups)
+            for n, value in enumerate(some)
+        ]
+    )
+    table = over_models(rows, ["key"], "value", also=["cases"])
+    assert table["key"].tolist() == list(range(len(groups)))
+    for found, some in zip(table.itertuples(), groups, strict=True):
+        wanted = over_seeds(some)
+        low, high = (wanted.low, wanted.high) if len(some) > 1 else (some[0] - 1, some[0] + 2)
+        assert (found.value, found.low, found.high) == pytest.approx((wanted.mean, low, high))
+        assert found.cases == pytest.approx(5 * (len(some) + 1))

@@ -16,6 +16,7 @@ from espalier.experiments.architectures import WORDS
 from espalier.experiments.cache import RunCache
 from espalier.experiments.english_figures import ModelsOfText, draw, measure, tabulate
 from espalier.experiments.experiment import Experiment, Scale, check_scale
+from espalier.experiments.intervals import over_models
 from espalier.experiments.language_checkpoints import read_bank
 from espalier.experiments.language_training import train_seeds, trained_folder
 from espalier.experiments.languages import Bank, Language, made_up
@@ -136,8 +137,7 @@ def by_layer(rows: pandas.DataFrame) -> pandas.DataFrame:
 
     found = pd.DataFrame(_measures(rows))
     keys = ["measure", "space", "layer"]
-    table: pandas.DataFrame = found.groupby(keys, as_index=False)[["value", "low", "high"]].mean()
-    return table
+    return over_models(found.sort_values(keys), keys, "value")
 
 
 def draw_layers(rows: pandas.DataFrame) -> Figure:

@@ -65,6 +65,29 @@ def summarise(rows: pandas.DataFrame, value: str, *, by: Sequence[str]) -> panda
     return pd.DataFrame(found, columns=[*by, "mean", "low", "high", "seeds"])
 
 
+def over_models(
+    rows: pandas.DataFrame, keys: Sequence[str], value: str, *, also: Sequence[str] = ()
+) -> pandas.DataFrame:
+    """One row a key, in the order of the rows' own: of one model its value, `low` and `high`.
+
+    Of several models, who have a row each, it is their mean with a t interval over them: what
+    their own intervals say, from sentences, holds of each by itself. `also` are averaged.
+
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"distance": [1, 1, 2], "di": [0.5, 0.7, 0.3], "low": 0.2, "high": 0.8})
+    >>> over_models(rows, ["distance"], "di").round(1).to_dict("records")[1]
+    {'distance': 2, 'di': 0.3, 'low': 0.2, 'high': 0.8}
+    """
+    groups = rows.groupby(list(keys), sort=False)
+    found: pandas.DataFrame = groups[[value, "low", "high", *also]].mean()
+    several = groups.size() > 1
+    if several.any():
+        own = groups[value].agg(lambda some: over_seeds(some.to_numpy()))[several]
+        for bound in ("low", "high"):
+            found.loc[several, bound] = [getattr(one, bound) for one in own]
+    return found.reset_index()
+
+
 def verdict_on(rows: pandas.DataFrame) -> str:
     """What intervals say of a statement: it holds if all of them pass their bounds.
 

@@ -7,13 +7,13 @@ suggests; and made-up languages, mirror images of each other, that branch to the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from espalier.experiments.cache import RunCache
 from espalier.experiments.experiment import Experiment, Row, Scale
+from espalier.experiments.intervals import over_models
 from espalier.experiments.language_checkpoints import Checkpoints, syntax_rows, table_of
 from espalier.experiments.languages import Language, english, english_in_training, made_up
 from espalier.syntax import TREE
@@ -134,29 +134,20 @@ def by_branching(config: BothOrders, cache: RunCache) -> list[Row]:
     ]
 
 
-# Tables: means over models.
-
-
-def mean_over_models(
-    rows: pandas.DataFrame, keys: Sequence[str], values: Sequence[str] = ("value", "low", "high")
-) -> pandas.DataFrame:
-    """The mean of every value by these keys, in the order of the rows' own."""
-    groups = rows.groupby(list(keys), as_index=False, sort=False)
-    found: pandas.DataFrame = groups[list(values)].mean()
-    return found
+# Tables: of one model its own intervals, of several t intervals over them.
 
 
 def nearby(rows: pandas.DataFrame) -> pandas.DataFrame:
     """Distances 1 to 10."""
     near = rows[rows["distance"] <= 10].sort_values(["space", "distance"])
-    return mean_over_models(near, ["space", "distance"], ["mean", "low", "high", "cases"])
+    return over_models(near, ["space", "distance"], "mean", also=["cases"])
 
 
 def ends_of_lines(rows: pandas.DataFrame) -> pandas.DataFrame:
     """The nearest and the furthest tree distance of each line, hidden states."""
     keys = ["distance", "class", "tree"]
     some = rows[rows["space"] == "hidden"].sort_values(keys)
-    lines = mean_over_models(some, keys, ["mean", "cases"]).groupby(keys[:2], as_index=False)
+    lines = over_models(some, keys, "mean", also=["cases"]).groupby(keys[:2], as_index=False)
     found: pandas.DataFrame = lines.agg(
         nearest=("tree", "first"),
         mean_nearest=("mean", "first"),
@@ -169,20 +160,20 @@ def ends_of_lines(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 def effects_in_all(rows: pandas.DataFrame) -> pandas.DataFrame:
     """All sequential distances together."""
-    values = ["estimate", "low", "high", "pairs"]
-    return mean_over_models(rows[rows["distance"] == 0], ["space", "outcome", "name"], values)
+    whole = rows[rows["distance"] == 0]
+    return over_models(whole, ["space", "outcome", "name"], "estimate", also=["pairs"])
 
 
 def every_checkpoint(rows: pandas.DataFrame) -> pandas.DataFrame:
     """Both measures, hidden states."""
     some = rows[rows["space"] == "hidden"].sort_values(["measure", "epoch"])
-    return mean_over_models(some, ["measure", "epoch"])
+    return over_models(some, ["measure", "epoch"], "value")
 
 
 def best_first(rows: pandas.DataFrame) -> pandas.DataFrame:
     """Trees by their UUAS."""
-    keys, values = ["model", "space", "weights", "shape"], ["uuas", "low", "high", "edges"]
-    means = mean_over_models(rows.sort_values(keys), keys, values)
+    keys = ["model", "space", "weights", "shape"]
+    means = over_models(rows.sort_values(keys), keys, "uuas", also=["edges"])
     return means.sort_values("uuas", ascending=False, kind="stable")
 
 
@@ -190,7 +181,7 @@ def before_and_after(rows: pandas.DataFrame) -> pandas.DataFrame:
     """Before training and after it, hidden states."""
     keys = ["order", "measure", "epoch"]
     ends = rows["epoch"].isin([rows["epoch"].min(), rows["epoch"].max()])
-    return mean_over_models(rows[ends & (rows["space"] == "hidden")].sort_values(keys), keys)
+    return over_models(rows[ends & (rows["space"] == "hidden")].sort_values(keys), keys, "value")
 
 
 # Pictures.
@@ -200,14 +191,15 @@ def draw_distance(rows: pandas.DataFrame) -> Figure:
     """Both spaces in one panel."""
     from espalier.show.figures import draw_distances
 
-    return draw_distances(rows)
+    return draw_distances(over_models(rows, ["space", "distance"], "mean"))
 
 
 def draw_tree_distance(rows: pandas.DataFrame, *, space: str, title: str) -> Figure:
     """A panel a sequential distance, a line a class."""
     from espalier.show.figures import draw_strata
 
-    return draw_strata(rows[rows["space"] == space], title)
+    some = rows[rows["space"] == space]
+    return draw_strata(over_models(some, ["distance", "class", "tree"], "mean"), title)
 
 
 def draw_effect(rows: pandas.DataFrame) -> Figure:
@@ -215,14 +207,15 @@ def draw_effect(rows: pandas.DataFrame) -> Figure:
     from espalier.show.figures import draw_effects
 
     some = rows[(rows["outcome"] == "log DI") & rows["name"].str.startswith(TREE)]
-    return draw_effects(some.assign(held=some["name"] == TREE))
+    keys = ["space", "held", "distance"]
+    return draw_effects(over_models(some.assign(held=some["name"] == TREE), keys, "estimate"))
 
 
 def draw_measures(rows: pandas.DataFrame) -> Figure:
     """A panel a measure, over epochs."""
     from espalier.show.figures import draw_over_training
 
-    return draw_over_training(rows, MEASURES)
+    return draw_over_training(over_models(rows, ["measure", "space", "epoch"], "value"), MEASURES)
 
 
 def draw_branching(rows: pandas.DataFrame) -> Figure:

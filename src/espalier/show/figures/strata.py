@@ -42,7 +42,7 @@ def draw_distances(rows: pandas.DataFrame) -> Figure:
     """Mean DI by sequential distance, a line a space."""
     figure = NotebookFigure(figsize=(5.4, 3.6), layout="constrained")
     panel = figure.subplots()
-    for space, some in _over_models(rows, ["space", "distance"]).groupby("space"):
+    for space, some in rows.groupby("space"):
         draw_line(panel, some, "distance", LINES[str(space)])
     panel.set_xlabel("sequential distance r - l, words")
     panel.set_ylabel("mean DI")
@@ -54,14 +54,13 @@ def draw_distances(rows: pandas.DataFrame) -> Figure:
 
 def draw_strata(rows: pandas.DataFrame, label: str) -> Figure:
     """Mean DI by tree distance: a panel a sequential distance, a line a class."""
-    means = _over_models(rows, ["distance", "class", "tree"])
-    distances = sorted(means["distance"].unique())
+    distances = sorted(rows["distance"].unique())
     down = -(-len(distances) // COLUMNS)
     across = min(COLUMNS, len(distances))
     figure = NotebookFigure(figsize=(2.3 * across + 0.8, 2.1 * down + 0.9), layout="constrained")
     panels = figure.subplots(down, across, sharex=True, squeeze=False).flatten()
     for panel, distance in zip(panels, distances, strict=False):
-        here = means[means["distance"] == distance]
+        here = rows[rows["distance"] == distance]
         for kind, look in CLASSES.items():
             draw_line(panel, here[here["class"] == kind], "tree", look)
         panel.set_title(f"{distance} {'word' if distance == 1 else 'words'} apart", fontsize=10)
@@ -80,9 +79,7 @@ def draw_effects(rows: pandas.DataFrame) -> Figure:
     """
     figure = NotebookFigure(figsize=(6.4, 3.8), layout="constrained")
     panel = figure.subplots()
-    columns = ["estimate", "low", "high"]
-    means = rows.groupby(["space", "held", "distance"], as_index=False)[columns].mean()
-    lines = means.groupby(["held", "space"])
+    lines = rows.groupby(["held", "space"])
     for shift, ((held, space), some) in zip((0.08, 0.24, -0.24, -0.08), lines, strict=False):
         look = LINES[str(space)]
         spread = [some["estimate"] - some["low"], some["high"] - some["estimate"]]
@@ -91,7 +88,7 @@ def draw_effects(rows: pandas.DataFrame) -> Figure:
         label = look.name if held else f"{look.name}, frequency not held"
         panel.errorbar(some["distance"] + shift, some["estimate"], spread, label=label, **style)
     panel.axhline(0, color=GREY, lw=0.8)
-    ticks = sorted(means["distance"].unique())
+    ticks = sorted(rows["distance"].unique())
     panel.set_xticks(ticks, ["all" if tick == 0 else f"{tick}" for tick in ticks])
     panel.set_xlabel("sequential distance, words")
     panel.set_ylabel("change of log DI per edge of the tree")
@@ -106,7 +103,7 @@ def draw_over_training(rows: pandas.DataFrame, measures: Mapping[str, str]) -> F
     panels: Any = figure.subplots(1, len(measures), squeeze=False)[0]
     for panel, (measure, label) in zip(panels, measures.items(), strict=True):
         some = rows[rows["measure"] == measure].rename(columns={"value": "mean"})
-        for space, line in _over_models(some, ["space", "epoch"]).groupby("space"):
+        for space, line in some.groupby("space"):
             draw_line(panel, line, "epoch", LINES[str(space)])
         panel.set_xscale("symlog", linthresh=0.1)
         panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -142,12 +139,6 @@ def _probe_name(row: Any) -> str:
         return str(row.weights)
     how = [row.weights, row.space, row.shape]
     return f"{row.model}: {', '.join(filter(None, how))}"
-
-
-def _over_models(rows: pandas.DataFrame, keys: list[str]) -> pandas.DataFrame:
-    """Means and bounds averaged over models."""
-    found: pandas.DataFrame = rows.groupby(keys, as_index=False)[["mean", "low", "high"]].mean()
-    return found
 
 
 def _finish(panel: Any) -> None:
