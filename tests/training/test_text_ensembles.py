@@ -184,6 +184,23 @@ def test_a_kill_while_it_is_split_trains_nothing_again(
     assert not list((tmp_path / "killed").glob(".ensemble*"))
 
 
+def test_a_split_keeps_no_more_than_one_checkpoint_twice(tmp_path, data, monkeypatch):
+    twice, save = [], RunFolder.save_checkpoint
+
+    def saving(folder, *given, **named):
+        found = save(folder, *given, **named)
+        for ensemble in folder.path.parent.glob(".ensemble*"):
+            kept = RunFolder(ensemble).checkpoints().keys()
+            if folder.path != ensemble:
+                twice.append(len(kept & folder.checkpoints().keys()))
+        return found
+
+    monkeypatch.setattr(RunFolder, "save_checkpoint", saving)
+    runs = seeds_of(data)
+    folders = train_in(tmp_path, runs)
+    assert twice == [1] * sum(len(RunFolder(folder).checkpoints()) for folder in folders)
+
+
 @pytest.mark.filterwarnings("ignore:.* was left by process")
 @pytest.mark.parametrize("recipe", [{}, EARLY])
 def test_what_was_killed_goes_on_to_the_same_end(tmp_path, data, monkeypatch, recipe):

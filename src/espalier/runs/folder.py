@@ -250,6 +250,11 @@ class RunFolder:
         """Keep weights under a name such as `epoch-3`."""
         return self._save(f"{name}.safetensors", snapshot, identity)
 
+    def remove_checkpoint(self, name: str) -> None:
+        """Keep the weights under a name no longer."""
+        self._check_held()
+        self._file(f"{name}.safetensors").path.unlink(missing_ok=True)
+
     def _steps(self) -> dict[str, int | None]:
         """The step of every checkpoint; None for those that are damaged."""
         files = [*self.path.glob("epoch-*.safetensors"), *self.path.glob("step-*.safetensors")]

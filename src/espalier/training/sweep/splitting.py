@@ -59,6 +59,7 @@ def split_ensemble(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
             early = reached == step and any(part.ended for part in parts)
             whose = [one for one in behind if one.ended or not early or _keeps(one.run, measured)]
             _split_checkpoint(ensemble.load_checkpoint(name), name, whose)
+            ensemble.remove_checkpoint(name)  # all have it: the disk never holds every one twice
     for table, rows in tables.items():
         for part in behind:
             part.folder.write_rows(part.own(rows), table)
