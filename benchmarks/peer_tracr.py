@@ -44,7 +44,9 @@ def measure(case: dict[str, Any]) -> dict[str, Any]:
     """Sizes, seconds and outputs of one program."""
     began = time.process_time()
     expression = program(case["program"], case["longest"])
-    model = compiling.compile_rasp_to_model(expression, set(case["vocabulary"]), case["longest"])
+    model = compiling.compile_rasp_to_model(
+        expression, set(case["vocabulary"]), case["longest"], mlp_exactness=case["exactness"]
+    )
     build = time.process_time() - began
     outputs, seconds = [], []
     for word in case["words"]:

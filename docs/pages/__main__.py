@@ -6,6 +6,7 @@ from docs.pages.architectures import architectures
 from docs.pages.composition import composition
 from docs.pages.learning import learning
 from docs.pages.minimal import minimal
+from docs.pages.peers import peers
 from docs.pages.protocols import protocols
 from docs.pages.realism import realism
 from docs.pages.scaffolds import scaffolds
@@ -16,6 +17,7 @@ PAGES = {
     "composition": composition,
     "learning": learning,
     "minimal": minimal,
+    "peers": peers,
     "protocols": protocols,
     "realism": realism,
     "scaffolds": scaffolds,
