@@ -10,6 +10,7 @@ from docs.pages.peers import peers
 from docs.pages.protocols import protocols
 from docs.pages.realism import realism
 from docs.pages.scaffolds import scaffolds
+from docs.pages.small_claims import small_claims
 from docs.pages.syntax import syntax
 
 PAGES = {
@@ -21,6 +22,7 @@ PAGES = {
     "protocols": protocols,
     "realism": realism,
     "scaffolds": scaffolds,
+    "small_claims": small_claims,
     "syntax": syntax,
 }
 
