@@ -1,4 +1,5 @@
 import dataclasses
+import importlib
 
 import pytest
 import torch
@@ -6,6 +7,11 @@ import torch
 import espalier as es
 from espalier import zoo
 from espalier.compiler import CompiledModel
+from espalier.interventions import Set
+from espalier.programs import Verification, agreement, ask, parts
+from espalier.runs import HERE
+
+verification = importlib.import_module("espalier.programs.verification")
 
 ENTRY = zoo.load("parity-sequential-relative")
 BATCH = [ENTRY.encode(bits) for bits in ("1", "1011", "00")]
@@ -90,3 +96,57 @@ def test_a_model_of_another_program_is_refused() -> None:
         es.verify(ENTRY.program, BATCH, model=other)
     with pytest.raises(es.ProgramError, match="a Program is needed"):
         es.verify(None, BATCH)
+
+
+def told(found: Verification) -> tuple[object, ...]:
+    """All that a verification says, whichever came first."""
+    where = sorted(found.disagreements, key=str)
+    return found.inputs, found.layers, found.values, found.count, where, found.errors, found.edited
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_parts_are_joined_to_what_the_whole_says(monkeypatch, size: int) -> None:
+    table = es.compile_program(ENTRY.program).weights.token_embedding.clone()
+    table[1] = table[0]
+    model = spoiled(token_embedding=table)
+    batch = [*BATCH, [1, 1], *BATCH, [2, 0, 1], [1, 1], *BATCH]  # two are refused
+    whole = es.verify(ENTRY.program, batch, model=model)
+    assert list(whole.errors) == [3, 8]
+    monkeypatch.setattr(parts, "PART", size)
+    given = (ENTRY.program, model, None, True)
+    numbered = list(enumerate(map(tuple, batch)))
+    found = parts.by_parts(verification._verify_part, numbered, given, workers=HERE)
+    assert told(Verification.of(found, edited=whole.edited)) == told(whole)
+
+
+def test_no_more_disagreements_are_kept_of_parts_than_of_the_whole(monkeypatch) -> None:
+    table = es.compile_program(ENTRY.program).weights.token_embedding.clone()
+    table[1] = table[0]
+    found = es.verify(ENTRY.program, BATCH, model=spoiled(token_embedding=table))
+    monkeypatch.setattr(agreement, "KEPT", found.count + 1)
+    twice = Verification.of([found, found], edited=True)
+    assert twice.count == 2 * found.count
+    assert len(twice.disagreements) == found.count + 1
+
+
+def test_it_is_the_same_by_processes(monkeypatch) -> None:
+    monkeypatch.setattr(parts, "PART", 4)
+    inputs = ENTRY.samples(10, size=6, seed=0)
+    batch = [ENTRY.encode(text) for text in inputs]
+    steps: list[tuple[int, int]] = []
+    found = es.verify(ENTRY.program, batch, workers=2, progress=lambda *some: steps.append(some))
+    assert told(found) == told(es.verify(ENTRY.program, batch))
+    assert len(steps) == 3
+    assert steps[-1] == (10, 10)
+    assert ask(ENTRY, inputs, workers=2) == ask(ENTRY, inputs)
+    model = es.compile_program(ENTRY.program)
+    assert ask(ENTRY, inputs, model=model, workers=2) == ask(ENTRY, inputs)
+
+
+def test_interventions_are_compared_by_one_process() -> None:
+    change = [Set("parity", layer=1, position=1, value=0)]
+    with pytest.raises(es.ConfigError, match="give no workers"):
+        es.verify(ENTRY.program, BATCH, interventions=change, workers=2)
+    with pytest.raises(es.ConfigError, match="workers = -1"):
+        es.verify(ENTRY.program, BATCH, workers=-1)
+    assert es.verify(ENTRY.program, [], workers=2).ok

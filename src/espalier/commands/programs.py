@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from espalier.commands.output import NAMES, Force, OutFile, check_page, refuse_foreign, save
+from espalier.commands.output import (
+    NAMES,
+    Cluster,
+    Force,
+    OutFile,
+    Processes,
+    check_page,
+    refuse_foreign,
+    save,
+)
+from espalier.commands.progress import counting
 from espalier.commands.show import console, show_pairs, show_table
 from espalier.errors import FileError
 from espalier.targets import load_target, parse_set, tokens_read, with_writing
@@ -176,6 +186,8 @@ def verify_command(
     seed: int = 0,
     dtype: Dtype | None = None,
     max_layers: Layers = None,
+    workers: Processes = None,
+    cluster: Cluster = None,
 ) -> None:
     """Compare interpreter and compiled weights, value by value, on random inputs.
 
@@ -193,17 +205,28 @@ def verify_command(
         The numbers that a program is compiled to; float32 by default.
     """
     from espalier.programs import ask, verify
+    from espalier.runs import Workers
 
     entry = load_target(target)
     model = _model(target, entry, dtype)
     layers = entry.max_layers if max_layers is None else max_layers
     inputs = entry.samples(cases, size=size, seed=seed)
     batch = tokens_read(entry, inputs, layers)
-    found = verify(entry.program, batch, model=model, max_layers=layers)
+    others = Workers(workers or 0, cluster)
+    with counting("inputs") as progress:
+        found = verify(
+            entry.program,
+            batch,
+            model=model,
+            max_layers=layers,
+            workers=others,
+            progress=progress,
+        )
     console().print(str(found), highlight=False)
     wrong = 0
     if entry.expected is not None:
-        pairs = zip(ask(entry, inputs, model=model, max_layers=layers), inputs, strict=True)
+        answers = ask(entry, inputs, model=model, max_layers=layers, workers=others)
+        pairs = zip(answers, inputs, strict=True)
         wrong = sum(answer.value != entry.expected(given) for answer, given in pairs)
         console().print(f"{len(inputs) - wrong:,} of {len(inputs):,} answers are right")
     if wrong or not found.ok:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from espalier.language import Program, program_hash
 from espalier.programs import engines
 from espalier.programs.engines import COLUMNS, Case, Compiled, Engine, Interpreter, Machine
 from espalier.programs.evaluation import Evaluation, Row
+from espalier.programs.parts import Progress
 from espalier.runs import (
     Interrupted,
     Job,
@@ -28,7 +29,6 @@ from espalier.runs import (
 from espalier.zoo import Entry
 
 CASES = "cases"  # the table of a run
-Progress = Callable[[int, int], None]  # examples answered, examples in all
 
 
 def evaluate(

@@ -27,6 +27,8 @@ from espalier.language import (
     chunks,
 )
 from espalier.programs.changed_generation import ChangedDecoder
+from espalier.programs.parts import by_parts
+from espalier.runs import HERE, AnyWorkers, Workers
 from espalier.zoo import Entry
 
 if TYPE_CHECKING:
@@ -142,8 +144,15 @@ def ask(
     *,
     model: CompiledModel | None = None,
     max_layers: int | None = None,
+    workers: AnyWorkers = HERE,
 ) -> list[Answer]:
-    """The answers of `entry` to what people write, on symbols or by `model`."""
+    """The answers of `entry` to what people write, on symbols or by `model`.
+
+    `workers` answer some hundred inputs each.
+    """
+    if (others := Workers.of(workers)) != HERE:
+        parts = by_parts(_ask_part, list(inputs), (entry, model, max_layers), workers=others)
+        return [answer for part in parts for answer in part]
     prompts = [entry.encode(given) for given in inputs]
     layers = entry.max_layers if max_layers is None else max_layers
     if entry.writing is not None:
@@ -170,6 +179,12 @@ def ask(
         )
         for run, read in zip(runs, prompts, strict=True)
     ]
+
+
+def _ask_part(
+    inputs: list[Any], entry: Entry, model: CompiledModel | None, max_layers: int | None
+) -> list[Answer]:
+    return ask(entry, inputs, model=model, max_layers=max_layers)
 
 
 def _write(

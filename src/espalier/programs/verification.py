@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -23,82 +22,18 @@ from espalier.compiler import (
     probed_runs,
     tolerance,
 )
-from espalier.errors import ProgramError, as_flag
+from espalier.errors import ConfigError, ProgramError, as_flag
 from espalier.interpreter import IntervenedMachine, Machine, State
 from espalier.interventions import Interventions, make_plan
 from espalier.language import Numerical, Program, Run, check_batch, check_layers, chunks, show_value
 from espalier.nets.compiled import hold
+from espalier.programs.agreement import Disagreement, Verification
 from espalier.programs.lockstep import Compare, Lockstep
-from espalier.results import Result
+from espalier.programs.parts import Progress, by_parts
+from espalier.runs import HERE, AnyWorkers, Workers, check_progress
 
-if TYPE_CHECKING:
-    import pandas
-
-# Disagreements kept; all are counted.
-KEPT = 1000
 # Two numbers agree within this share of the gap between buckets (or of their size, if larger).
 CLOSE = 1e-4
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """A place where the weights do not say what the interpreter says."""
-
-    input: int
-    layer: int
-    sublayer: str
-    position: int
-    variable: str
-    interpreter: str
-    weights: str
-
-    def __str__(self) -> str:
-        return (
-            f"input {self.input}, layer {self.layer} after {self.sublayer}, position "
-            f"{self.position}: {self.variable} is {self.interpreter} in the interpreter and "
-            f"{self.weights} in the weights"
-        )
-
-
-@dataclass(repr=False)
-class Verification(Result):
-    """Whether interpreter and weights agree on a batch, and where they do not.
-
-    `errors` are inputs that the interpreter itself refuses, by number: there is nothing to
-    compare, and a program that should run on them is wrong. `edited` says that the weights are
-    not those that the program compiled to.
-
-    >>> Verification(2, layers=5, values=172).ok
-    True
-    """
-
-    inputs: int
-    layers: int = 0
-    values: int = 0
-    count: int = 0
-    disagreements: list[Disagreement] = field(default_factory=list)
-    errors: dict[int, str] = field(default_factory=dict)
-    edited: bool = False
-
-    @property
-    def ok(self) -> bool:
-        """True if every input ran and every value agreed."""
-        return not self.count and not self.errors
-
-    def add(self, found: Iterable[Disagreement]) -> None:
-        """Count disagreements, and keep the first of them."""
-        for one in found:
-            self.count += 1
-            if len(self.disagreements) < KEPT:
-                self.disagreements.append(one)
-
-    def to_frame(self) -> pandas.DataFrame:
-        """One row a disagreement."""
-        import pandas as pd
-
-        names = list(Disagreement.__dataclass_fields__)
-        rows = [[getattr(one, name) for name in names] for one in self.disagreements]
-        return pd.DataFrame(rows, columns=names)
 
 
 def verify(
@@ -109,12 +44,15 @@ def verify(
     max_layers: int | None = None,
     strict: bool = True,
     interventions: Interventions = (),
+    workers: AnyWorkers = HERE,
+    progress: Progress | None = None,
 ) -> Verification:
     """Compare the interpreter with `model` (by default `program` compiled) on every input.
 
     Without `strict`, a rule that reads an undefined variable is not an error but a rule that does
     not hold, and such inputs are compared as well. It is so under `interventions`, one list of them
-    for all inputs or one list for each.
+    for all inputs or one list for each. `workers` compare some hundred inputs each; `progress` is
+    told how many of all have been compared.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-sequential-relative")
@@ -126,29 +64,78 @@ def verify(
     model = compile_program(program) if model is None else model
     if not isinstance(model, CompiledModel) or model.program.specs != program.specs:
         raise ProgramError("the model was not compiled from this program: variables differ")
-    result = Verification(len(sequences), edited=not model.is_as_compiled)
     lengths = [len(sequence) for sequence in sequences]
     plan = make_plan(program, interventions, lengths, max_layers=max_layers)
     strict = as_flag("strict", strict, error=ProgramError)
-    machine = IntervenedMachine(plan) if plan.owners else Machine(program, strict=strict)
-    layers = np.full(len(sequences), np.iinfo(np.int64).max)
-    for numbers in chunks(sequences):
+    check_progress(progress)
+    numbered = dict(enumerate(sequences))
+    if (others := Workers.of(workers)) == HERE:
+        machine = IntervenedMachine(plan) if plan.owners else Machine(program, strict=strict)
+        return _compare_all(machine, model, numbered, max_layers, progress)
+    if plan.owners:
+        raise ConfigError("interventions are compared by this process alone; give no workers")
+    given = (program, model, max_layers, strict)
+    found = by_parts(_verify_part, list(numbered.items()), given, workers=others, progress=progress)
+    return Verification.of(found, edited=not model.is_as_compiled)
+
+
+def _verify_part(
+    numbered: Sequence[tuple[int, tuple[int, ...]]],
+    program: Program,
+    model: CompiledModel,
+    max_layers: int | None,
+    strict: bool,
+) -> Verification:
+    """Some of all inputs, by their numbers among them."""
+    return _compare_all(Machine(program, strict=strict), model, dict(numbered), max_layers)
+
+
+def _compare_all(
+    machine: Machine,
+    model: CompiledModel,
+    sequences: Mapping[int, tuple[int, ...]],
+    max_layers: int | None,
+    progress: Progress | None = None,
+) -> Verification:
+    """Every input by its number, those of about the same length together."""
+    result = Verification(len(sequences), edited=not model.is_as_compiled)
+    order, done = list(sequences), 0
+    layers = dict.fromkeys(order, sys.maxsize)
+    for places in chunks(list(sequences.values())):
+        numbers = [order[place] for place in places]
         runs = _interpret(machine, sequences, numbers, max_layers, result)
-        layers[list(runs)] = [run.layers for run in runs.values()]
-        plan.refuse_unreached(layers)
-        good = {number: sequences[number] for number in numbers if number in runs}
-        # One layer more than any needs: enough to see a model that halts late or never.
-        most = 1 + max((run.layers for run in runs.values()), default=0)
-        most = most if max_layers is None else max_layers
-        if good and isinstance(machine, IntervenedMachine):
-            lockstep = Lockstep(model, machine, good, _comparer(model, result))
-            found = probed_runs(lockstep, sequences, max_layers=most)
-            _compare_runs(program, found, runs, result)
-        elif good:
-            _compare_layers(machine, model, sequences, list(good), max_layers, result)
-            answers = model.run_many(good.values(), max_layers=most)
-            _compare_runs(program, dict(zip(good, answers, strict=True)), runs, result)
+        layers |= {number: run.layers for number, run in runs.items()}
+        if isinstance(machine, IntervenedMachine):
+            machine.plan.refuse_unreached(np.array(list(layers.values())))
+        good = {number: runs[number] for number in numbers if number in runs}
+        _compare_chunk(machine, model, sequences, good, max_layers, result)
+        done += len(numbers)
+        if progress is not None:
+            progress(done, len(sequences))
     return result
+
+
+def _compare_chunk(
+    machine: Machine,
+    model: CompiledModel,
+    sequences: Mapping[int, Sequence[int]],
+    runs: dict[int, Run],
+    max_layers: int | None,
+    result: Verification,
+) -> None:
+    """Every layer of the inputs that the interpreter ran, and what the model's loop answers."""
+    good = {number: sequences[number] for number in runs}
+    # One layer more than any needs: enough to see a model that halts late or never.
+    most = 1 + max((run.layers for run in runs.values()), default=0)
+    most = most if max_layers is None else max_layers
+    if good and isinstance(machine, IntervenedMachine):
+        lockstep = Lockstep(model, machine, good, _comparer(model, result))
+        found = probed_runs(lockstep, list(sequences.values()), max_layers=most)
+        _compare_runs(machine.program, found, runs, result)
+    elif good:
+        _compare_layers(machine, model, sequences, list(good), max_layers, result)
+        answers = model.run_many(good.values(), max_layers=most)
+        _compare_runs(machine.program, dict(zip(good, answers, strict=True)), runs, result)
 
 
 def _comparer(model: CompiledModel, result: Verification) -> Compare:
@@ -163,7 +150,7 @@ def _comparer(model: CompiledModel, result: Verification) -> Compare:
 
 def _interpret(
     machine: Machine,
-    sequences: Sequence[Sequence[int]],
+    sequences: Mapping[int, Sequence[int]],
     numbers: list[int],
     max_layers: int | None,
     result: Verification,
@@ -186,7 +173,7 @@ def _interpret(
 def _compare_layers(
     machine: Machine,
     model: CompiledModel,
-    sequences: Sequence[Sequence[int]],
+    sequences: Mapping[int, Sequence[int]],
     numbers: list[int],
     max_layers: int | None,
     result: Verification,
