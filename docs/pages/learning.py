@@ -2,8 +2,8 @@
 
 Reads docs/results/data/learning, where the files that `python -m benchmarks.learn` wrote are put as
 they are, and paces in speed-, attention- and layers-h200.json; draws docs/images/learning.
-Transformers: see parity.py, scan.py, length.py and seeds.py; their manifests: runs.py. The small
-scale: small.py.
+Transformers: see parity.py, scan.py, length.py, seeds.py and readable.py; their manifests: runs.py.
+The small scale: small.py.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from benchmarks.attention import SIZES
 from docs.pages.filling import DOCS, fill, join_rows, markdown, read_manifests, read_rows
 from docs.pages.length import at_small_scale, length_at_paper_scale, length_blocks
 from docs.pages.parity import KINDS, TABLE_2, beyond, draw_parity, fitting, table_3, trained
+from docs.pages.readable import readable_blocks
 from docs.pages.runs import of_kind, until_fitted
 from docs.pages.scan import (
     MODEL,
@@ -87,6 +88,7 @@ def learning(docs: Path = DOCS) -> list[str]:
         blocks["length-paper"] = length_at_paper_scale(data, others, pictures)
     fitted = {name: one for name, one in told.items() if until_fitted(one)}
     blocks |= seeds_blocks(data, fitted, singles=singles, pictures=pictures)
+    blocks |= readable_blocks(data, manifests)
     blocks |= small_blocks(data, pictures)
     page = docs / "results/learning.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
