@@ -8,8 +8,8 @@ import espalier as es
 from espalier import zoo
 from espalier.compiler import CompiledModel
 from espalier.interventions import Set
-from espalier.programs import Verification, agreement, ask, parts
-from espalier.runs import HERE
+from espalier.programs import Verification, agreement, ask, generation
+from espalier.runs import by_parts
 
 verification = importlib.import_module("espalier.programs.verification")
 
@@ -105,17 +105,16 @@ def told(found: Verification) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
-def test_parts_are_joined_to_what_the_whole_says(monkeypatch, size: int) -> None:
+def test_parts_are_joined_to_what_the_whole_says(size: int) -> None:
     table = es.compile_program(ENTRY.program).weights.token_embedding.clone()
     table[1] = table[0]
     model = spoiled(token_embedding=table)
     batch = [*BATCH, [1, 1], *BATCH, [2, 0, 1], [1, 1], *BATCH]  # two are refused
     whole = es.verify(ENTRY.program, batch, model=model)
     assert list(whole.errors) == [3, 8]
-    monkeypatch.setattr(parts, "PART", size)
     given = (ENTRY.program, model, None, True)
     numbered = list(enumerate(map(tuple, batch)))
-    found = parts.by_parts(verification._verify_part, numbered, given, workers=HERE)
+    found = by_parts(verification._verify_part, numbered, given, size=size)
     assert told(Verification.of(found, edited=whole.edited)) == told(whole)
 
 
@@ -130,7 +129,8 @@ def test_no_more_disagreements_are_kept_of_parts_than_of_the_whole(monkeypatch) 
 
 
 def test_it_is_the_same_by_processes(monkeypatch) -> None:
-    monkeypatch.setattr(parts, "PART", 4)
+    for module in (verification, generation):
+        monkeypatch.setattr(module, "PART", 4)
     inputs = ENTRY.samples(10, size=6, seed=0)
     batch = [ENTRY.encode(text) for text in inputs]
     steps: list[tuple[int, int]] = []

@@ -12,7 +12,7 @@ interpreter raises where it happens, and weights would write both values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -40,7 +40,7 @@ from espalier.learnability.assignments import (
 )
 from espalier.learnability.constraints import DroppedConstraint, loosen
 from espalier.results import Result
-from espalier.runs import HERE, AnyWorkers, Job, Workers, run_jobs
+from espalier.runs import HERE, AnyWorkers, Counts, Workers, by_parts
 
 if TYPE_CHECKING:
     import pandas
@@ -101,7 +101,7 @@ def minimal(
     constraints: bool = False,
     max_layers: int | None = None,
     workers: AnyWorkers = HERE,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Counts | None = None,
 ) -> MinimalProgram:
     """`program` without the rules and first values that running it on `inputs` never needs.
 
@@ -115,15 +115,15 @@ def minimal(
     >>> len(es.minimal(entry.program, [entry.encode("0")]).rules), len(entry.program.rules)
     (3, 7)
     """
-    workers = Workers.of(workers)
     sequences, max_layers = training_set(program, inputs, max_layers)
-    jobs = [
-        Job(f"{first:09d}", (program, sequences[first : first + CHUNK], max_layers, constraints))
-        for first in range(0, len(sequences), CHUNK)
-    ]
-    if len(jobs) == 1 and workers.cluster is None:
-        workers = HERE  # a process would only begin and end
-    found = _found(jobs, workers, progress)
+    found = by_parts(
+        _needed,
+        sequences,
+        (program, max_layers, constraints),
+        size=CHUNK,
+        workers=Workers.of(workers),
+        progress=progress,
+    )
     held = np.any([mask for mask, _ in found], axis=0)
     kept = [rule for rule, holds in zip(program.rules, held, strict=True) if holds]
     lost: list[DroppedConstraint] = []
@@ -146,21 +146,8 @@ def minimal(
     return MinimalProgram(**(same | smaller))
 
 
-def _found(
-    jobs: Sequence[Job], workers: Workers, progress: Callable[[int, int], None] | None
-) -> list[tuple[Mask, Assignments | None]]:
-    """What is needed for every job's inputs, in the order of the jobs."""
-    found, done, every = {}, 0, sum(len(job.arguments[1]) for job in jobs)
-    for job, needed in run_jobs(_needed, jobs, workers):
-        found[job.name] = needed
-        done += len(job.arguments[1])
-        if progress is not None:
-            progress(done, every)
-    return [found[job.name] for job in jobs]
-
-
 def _needed(
-    program: Program, sequences: list[tuple[int, ...]], max_layers: int | None, constraints: bool
+    sequences: list[tuple[int, ...]], program: Program, max_layers: int | None, constraints: bool
 ) -> tuple[Mask, Assignments | None]:
     """Which rules held on some inputs, and what the MLP saw there, if that is asked for."""
     if not as_flag("constraints", constraints, error=ConfigError):

@@ -3,10 +3,9 @@
 from espalier.programs.agreement import Disagreement, Verification
 from espalier.programs.circuits import Circuit, Component, circuit
 from espalier.programs.engines import Case, Compiled, Engine, Interpreter
-from espalier.programs.evaluate import evaluate
+from espalier.programs.evaluate import Progress, evaluate
 from espalier.programs.evaluation import Evaluation
 from espalier.programs.generation import Answer, ask, generate, generate_many
-from espalier.programs.parts import Progress
 from espalier.programs.verification import verify
 
 __all__ = [

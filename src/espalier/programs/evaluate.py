@@ -14,8 +14,8 @@ from espalier.language import Program, program_hash
 from espalier.programs import engines
 from espalier.programs.engines import COLUMNS, Case, Compiled, Engine, Interpreter, Machine
 from espalier.programs.evaluation import Evaluation, Row
-from espalier.programs.parts import Progress
 from espalier.runs import (
+    Counts,
     Interrupted,
     Job,
     RunFolder,
@@ -29,6 +29,7 @@ from espalier.runs import (
 from espalier.zoo import Entry
 
 CASES = "cases"  # the table of a run
+Progress = Counts  # examples answered, examples in all
 
 
 def evaluate(

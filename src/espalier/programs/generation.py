@@ -27,8 +27,7 @@ from espalier.language import (
     chunks,
 )
 from espalier.programs.changed_generation import ChangedDecoder
-from espalier.programs.parts import by_parts
-from espalier.runs import HERE, AnyWorkers, Workers
+from espalier.runs import HERE, AnyWorkers, Workers, by_parts
 from espalier.zoo import Entry
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ T = TypeVar("T")
 
 # Positions of the prompts that are read together. After that, a row is one position at a time.
 TOGETHER = 1 << 17
+PART = 256  # inputs that a worker is given at once
 
 
 class Decoder(Protocol):
@@ -151,7 +151,8 @@ def ask(
     `workers` answer some hundred inputs each.
     """
     if (others := Workers.of(workers)) != HERE:
-        parts = by_parts(_ask_part, list(inputs), (entry, model, max_layers), workers=others)
+        given = entry, model, max_layers
+        parts = by_parts(_ask_part, list(inputs), given, size=PART, workers=others)
         return [answer for part in parts for answer in part]
     prompts = [entry.encode(given) for given in inputs]
     layers = entry.max_layers if max_layers is None else max_layers

@@ -29,11 +29,11 @@ from espalier.language import Numerical, Program, Run, check_batch, check_layers
 from espalier.nets.compiled import hold
 from espalier.programs.agreement import Disagreement, Verification
 from espalier.programs.lockstep import Compare, Lockstep
-from espalier.programs.parts import Progress, by_parts
-from espalier.runs import HERE, AnyWorkers, Workers, check_progress
+from espalier.runs import HERE, AnyWorkers, Counts, Workers, by_parts, check_progress
 
 # Two numbers agree within this share of the gap between buckets (or of their size, if larger).
 CLOSE = 1e-4
+PART = 256  # inputs that a worker is given at once
 
 
 def verify(
@@ -45,7 +45,7 @@ def verify(
     strict: bool = True,
     interventions: Interventions = (),
     workers: AnyWorkers = HERE,
-    progress: Progress | None = None,
+    progress: Counts | None = None,
 ) -> Verification:
     """Compare the interpreter with `model` (by default `program` compiled) on every input.
 
@@ -75,7 +75,14 @@ def verify(
     if plan.owners:
         raise ConfigError("interventions are compared by this process alone; give no workers")
     given = (program, model, max_layers, strict)
-    found = by_parts(_verify_part, list(numbered.items()), given, workers=others, progress=progress)
+    found = by_parts(
+        _verify_part,
+        list(numbered.items()),
+        given,
+        size=PART,
+        workers=others,
+        progress=progress,
+    )
     return Verification.of(found, edited=not model.is_as_compiled)
 
 
@@ -95,7 +102,7 @@ def _compare_all(
     model: CompiledModel,
     sequences: Mapping[int, tuple[int, ...]],
     max_layers: int | None,
-    progress: Progress | None = None,
+    progress: Counts | None = None,
 ) -> Verification:
     """Every input by its number, those of about the same length together."""
     result = Verification(len(sequences), edited=not model.is_as_compiled)

@@ -26,6 +26,7 @@ from espalier.runs.manifest import (
 from espalier.runs.memory import peak_bytes, resident_bytes
 from espalier.runs.parallel import load_solvers, on_device
 from espalier.runs.partitions import Part, fill_table
+from espalier.runs.parts import Counts, by_parts
 from espalier.runs.progress import (
     Lines,
     Moment,
@@ -57,6 +58,7 @@ __all__ = [
     "AnyWorkers",
     "AtEpochs",
     "AtSteps",
+    "Counts",
     "EveryEpoch",
     "FolderHeldError",
     "FolderLostError",
@@ -79,6 +81,7 @@ __all__ = [
     "Step",
     "Workers",
     "averages",
+    "by_parts",
     "captured",
     "check_progress",
     "checkpoint_name",

@@ -104,8 +104,8 @@ class LostWorkersError(EspalierError):
         count = "a process was" if len(jobs) == 1 else f"{len(jobs)} processes were"
         named = "; ".join(f"{job.name}: {why}" for job, why in jobs[:4])
         super().__init__(
-            f"{count} lost while it worked: {named}; what the others did is kept, and the same "
-            f"command does the rest"
+            f"{count} lost while it worked: {named}; the others were done, and the same command "
+            f"does what is missing"
         )
         self.jobs = tuple(jobs)
 
