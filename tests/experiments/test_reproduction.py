@@ -1,6 +1,7 @@
 import json
 import shutil
 import signal
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -313,3 +314,23 @@ def test_limits_that_limit_nothing_are_refused(tmp_path, asked, finding):
     with pytest.raises(ConfigError, match=finding):
         reproduce("alta-table-2", scale="smoke", out=tmp_path / "out", runs=tmp_path, **asked)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "lacking"),
+    [
+        ("bottom-up-figure-3", ("scipy",)),
+        ("syntax-claims", ("scipy",)),
+        ("syntax-transformer", ("scipy",)),
+        ("scaffold-claims-further", ("pandas", "scipy")),
+    ],
+)
+def test_what_rows_need_is_asked_for_before_anything_is_trained(
+    tmp_path, monkeypatch, name, lacking
+):
+    for module in lacking:
+        monkeypatch.setitem(sys.modules, module, None)
+    said = f"the rows of {name} need {' and '.join(lacking)}; install"
+    with pytest.raises(ConfigError, match=said):
+        reproduce(name, scale="smoke", out=tmp_path / "out", runs=tmp_path / "runs")
+    assert not list(tmp_path.iterdir())

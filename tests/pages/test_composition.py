@@ -20,10 +20,8 @@ NAMES = [f"bottom-up-figure-{number}" for number in NUMBERS]
 # As on a machine that has torch and little else.
 SCRIPT = """
 import sys
-sys.modules |= dict.fromkeys(["cyclopts", "rich", "pandas", "pyarrow", "matplotlib"])
-import importlib.util
-found = importlib.util.find_spec
-importlib.util.find_spec = lambda name: None if name == "pandas" else found(name)
+absent = ["cyclopts", "joblib", "matplotlib", "pandas", "pooch", "pyarrow", "rich", "scipy"]
+sys.modules |= dict.fromkeys(absent)
 import espalier as es
 from espalier.errors import ConfigError
 out, runs, *names = sys.argv[1:]

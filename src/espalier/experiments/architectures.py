@@ -132,5 +132,6 @@ EXPERIMENTS = {
         measure,
         tabulate,
         draw,
+        needs=("pandas", "scipy"),
     )
 }

@@ -179,6 +179,7 @@ EXPERIMENTS = (
             syntax_by_layer,
             by_layer,
             draw_layers,
+            needs=("scipy",),
         )
         for name in ("gru", "transformer")
     }

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from espalier.errors import ConfigError, is_one_of, nearest
@@ -27,7 +28,8 @@ __all__ = ["Experiment", "Row", "Scale", "check_scale", "parts_of", "short_diges
 class Experiment:
     """One figure or table of a paper.
 
-    `measure` needs torch and numpy alone, so that rows can be computed where there is little else.
+    `measure` needs torch and numpy, and what `needs` names: rows can be computed where there is
+    little else.
     """
 
     summary: str
@@ -35,6 +37,12 @@ class Experiment:
     measure: Callable[[Any, RunCache], list[Row]]
     tabulate: Callable[[pandas.DataFrame], pandas.DataFrame]
     draw: Callable[[pandas.DataFrame], Figure]
+    needs: tuple[str, ...] = ()
+
+    def refuse_lacking(self, name: str) -> None:
+        """Raise where what its rows need is not installed: before anything is trained for them."""
+        if lacking := " and ".join(one for one in self.needs if find_spec(one) is None):
+            raise ConfigError(f"the rows of {name} need {lacking}; install that before it trains")
 
 
 def check_scale(scale: Any) -> Scale:

@@ -131,5 +131,6 @@ EXPERIMENTS = {
         measure,
         tabulate,
         draw,
+        needs=("pandas", "scipy"),
     )
 }

@@ -95,5 +95,6 @@ EXPERIMENTS = {
         measure,
         tabulate,
         draw,
+        needs=("scipy",),
     )
 }

@@ -143,6 +143,7 @@ def reproduce(
             "to that"
         )
     experiment = find(name)
+    experiment.refuse_lacking(name)
     chosen = experiment.config(check_scale(scale)) if config is None else config
     chosen = _narrowed(chosen, only)
     ending = "-".join([scale, *(word.replace(" ", "-") for word in only)])

@@ -122,5 +122,6 @@ EXPERIMENTS = {
         measure,
         tabulate,
         draw,
+        needs=("pandas", "scipy"),
     )
 }

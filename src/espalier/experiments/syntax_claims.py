@@ -169,5 +169,6 @@ EXPERIMENTS = {
         measure,
         tabulate,
         draw,
+        needs=("scipy",),
     )
 }

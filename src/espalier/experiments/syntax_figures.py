@@ -233,57 +233,58 @@ def draw_trees(rows: pandas.DataFrame) -> Figure:
 
 _HIDDEN = partial(draw_tree_distance, space="hidden", title="DI, hidden states")
 _LOGITS = partial(draw_tree_distance, space="logits", title="DI, logits")
+_OF_TREES = partial(Experiment, needs=("scipy",))
 EXPERIMENTS = {
-    "bottom-up-figure-3": Experiment(
+    "bottom-up-figure-3": _OF_TREES(
         "interdependence by sequential distance, English",
         OneLanguage.at,
         by_sequential_distance,
         nearby,
         draw_distance,
     ),
-    "bottom-up-figure-4": Experiment(
+    "bottom-up-figure-4": _OF_TREES(
         "interdependence by distance in the tree, by class, English",
         OneLanguage.at,
         by_tree_distance,
         ends_of_lines,
         _HIDDEN,
     ),
-    "interdependence-figure-8": Experiment(
+    "interdependence-figure-8": _OF_TREES(
         "the earlier paper's sequential distance",
         OneLanguage.at,
         by_sequential_distance,
         nearby,
         draw_distance,
     ),
-    "interdependence-figure-9": Experiment(
+    "interdependence-figure-9": _OF_TREES(
         "the earlier paper's distance in the tree, logits",
         OneLanguage.at,
         by_tree_distance,
         ends_of_lines,
         _LOGITS,
     ),
-    "syntax-effect": Experiment(
+    "syntax-effect": _OF_TREES(
         "what an edge of the tree does to interdependence, and frequency",
         OneLanguage.at,
         effect_of_an_edge,
         effects_in_all,
         draw_effect,
     ),
-    "syntax-over-training": Experiment(
+    "syntax-over-training": _OF_TREES(
         "when syntax appears",
         OneLanguage.in_training,
         over_training,
         every_checkpoint,
         draw_measures,
     ),
-    "syntax-probe": Experiment(
+    "syntax-probe": _OF_TREES(
         "trees grown from interdependence alone, beside baselines",
         OneLanguage.at,
         probe_trees,
         best_first,
         draw_trees,
     ),
-    "syntax-branching": Experiment(
+    "syntax-branching": _OF_TREES(
         "made-up languages that branch to the left or to the right",
         BothOrders.at,
         by_branching,
