@@ -4,6 +4,7 @@ import re
 
 import pytest
 from docs.site_building import linked
+from PIL import Image
 
 from code_blocks import ROOT, blocks, pages, run
 
@@ -38,3 +39,16 @@ def test_pictures_of_the_site_are_links_to_themselves():
     assert linked(f"{picture}{door}{inside}") == (
         f'<a href="_images/a.png" title="at its own size">{picture}</a>{door}{inside}'
     )
+
+
+def test_letters_of_pictures_are_legible_on_a_page_700_pixels_wide():
+    """Those of 8 points, the smallest of a figure; what has no size in inches is no figure.
+
+    interdependence-small.png is not, till its models are trained again.
+    """
+    for file in sorted((ROOT / "docs/images").rglob("*.png")):
+        with Image.open(file) as picture:
+            wide, dpi = picture.width, picture.info.get("dpi")
+        if dpi and file.name != "interdependence-small.png":
+            letters = 9 if "trace" in file.name else 8  # points
+            assert letters / 72 * 700 / (wide / dpi[0]) >= 8, file.name

@@ -15,6 +15,7 @@ from espalier import experiments
 from espalier.files import write_figure
 
 DEPTHS = (2, 6, 16, 32, 64, 128, 256)
+CLOSE_BY = (32, 128)  # their ticks have no numbers: these would touch
 # Percentages of test commands answered rightly in the ALTA paper's Table 6, by depth.
 TABLE_6 = {
     ("length", "yes", "relative"): (11, 10, 9, 7, 7, 7, 5),
@@ -162,8 +163,7 @@ def put_the_papers_beside(figure: Figure, rows: pd.DataFrame) -> None:
                 style = {"color": "#8a8f98", "ls": dash, "marker": marker, "mfc": "white"}
                 style |= {"lw": 1, "ms": 3.5, "zorder": 1, "label": label}
                 panel.plot(DEPTHS[: len(shares)], shares, **style)
-        panel.set_xticks(DEPTHS)
-        panel.tick_params(axis="x", labelsize=7)
+        panel.set_xticks(DEPTHS, ["" if n in CLOSE_BY else str(n) for n in DEPTHS])
     put_a_legend(figure)
 
 
@@ -196,5 +196,5 @@ def put_a_legend(figure: Figure) -> None:
     """One for all panels, in place of what was there."""
     for legend in list(figure.legends):
         legend.remove()
-    place = {"loc": "outside upper center", "ncols": 5, "fontsize": 9, "frameon": False}
+    place = {"loc": "outside upper center", "ncols": 4, "fontsize": 9, "frameon": False}
     figure.legend(*figure.axes[0].get_legend_handles_labels(), **place)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from docs.pages.filling import interval, join_rows, markdown, within
@@ -259,27 +260,46 @@ def draw_seeds(several: pd.DataFrame, one: pd.DataFrame, seeds: str) -> Figure:
     kinds = [kind for kind in kinds if kind[0] in depths]
     kinds = sorted(kinds, key=lambda kind: kinds.index((kinds[0][0], *kind[1:])))
     splits = sorted(several.index.get_level_values("split").unique())
-    figure = Figure(figsize=(3 * len(splits) + 1, 3.6), layout="constrained")
-    panels = figure.subplots(1, len(splits), sharex=True, sharey=True, squeeze=False)[0]
-    for panel, split in zip(panels, splits, strict=True):
-        for place, (layers, *kind) in enumerate(kinds):
-            printed = TABLE_6[split, *kind][DEPTHS.index(layers)] / 100
-            panel.plot(printed, place, "D", color="#8a8f98", mfc="white", label="paper")
-            if (split, *kind, layers) in one.index:
-                alone = one.loc[(split, *kind, layers), "mean"]
-                panel.plot(alone, place, "o", color="#d02f2f", mfc="none", ms=8, label="one seed")
-            if (split, *kind, layers) in several.index:
-                cell = several.loc[(split, *kind, layers)]
-                label = f"{seeds.removesuffix(' until fitted')} until fitted"
-                style = {"color": "#1f62d0", "capsize": 3, "label": label}
-                panel.errorbar(
-                    cell["mean"], place, xerr=cell["high"] - cell["mean"], fmt="o", **style
-                )
-        panel.set(title=split.upper() if split.startswith("mcd") else split, xlabel="test accuracy")
-        panel.grid(alpha=0.3)
-    panels[0].set_yticks(range(len(kinds)), [words_for(kind) for kind in kinds], fontsize=8)
+    down = -(-len(splits) // 2)  # four in a row would leave a page with tiny letters
+    size = (8.0, (0.33 * len(kinds) + 0.5) * down + 0.6)
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(down, 2, sharex=True, sharey=True, squeeze=False).flatten()
+    for panel in panels[len(splits) :]:
+        panel.set_axis_off()
+    for panel, split in zip(panels, splits, strict=False):
+        draw_split(panel, split, kinds, several=several, one=one, seeds=seeds)
+    words = "test accuracy; weights shared or own, positions relative or absolute"
+    figure.supxlabel(words, fontsize=9)
+    short = [words_for(kind).replace(" weights", "").removesuffix(" positions") for kind in kinds]
+    panels[0].set_yticks(range(len(kinds)), short)
     panels[0].invert_yaxis()
     handles, labels = panels[0].get_legend_handles_labels()
     named = dict(zip(labels, handles, strict=True))
     figure.legend(named.values(), named, loc="outside upper center", ncols=3, frameon=False)
     return figure
+
+
+def draw_split(
+    panel: Axes,
+    split: str,
+    kinds: Sequence[Kind],
+    *,
+    several: pd.DataFrame,
+    one: pd.DataFrame,
+    seeds: str,
+) -> None:
+    """The paper's share, the single seed's and the seeds' of every kind of Transformer."""
+    for place, (layers, *kind) in enumerate(kinds):
+        printed = TABLE_6[split, *kind][DEPTHS.index(layers)] / 100
+        panel.plot(printed, place, "D", color="#8a8f98", mfc="white", label="paper")
+        if (split, *kind, layers) in one.index:
+            alone = one.loc[(split, *kind, layers), "mean"]
+            panel.plot(alone, place, "o", color="#d02f2f", mfc="none", ms=8, label="one seed")
+        if (split, *kind, layers) in several.index:
+            cell = several.loc[(split, *kind, layers)]
+            label = f"{seeds.removesuffix(' until fitted')} until fitted"
+            style = {"fmt": "o", "color": "#1f62d0", "capsize": 3, "label": label}
+            panel.errorbar(cell["mean"], place, xerr=cell["high"] - cell["mean"], **style)
+    panel.set_title(split.upper() if split.startswith("mcd") else split, fontsize=10)
+    panel.tick_params(labelsize=9)
+    panel.grid(alpha=0.3)

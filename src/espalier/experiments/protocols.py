@@ -9,7 +9,7 @@ reading trains nothing. Claims and bounds are those of `claims` and `further_cla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ CHANGES = {  # what a combination changes beside the papers' text
     "every step": "loss of every step",
     "own step": "each step's own loss",
 }
+PLACE = "d, place in the rule (0: open symbol)"
 Settings = OverEpochs | GrowingFocus | Gradients
 Cell = tuple[Layout, LossReading]
 
@@ -128,16 +129,31 @@ def tabulate(rows: pandas.DataFrame, *, number: int, keys: str) -> pandas.DataFr
     return pd.DataFrame(found)
 
 
-def draw_cells(rows: pandas.DataFrame, *, value: str, x: str, last: bool, **facets: Any) -> Figure:
+def draw_probabilities(rows: pandas.DataFrame, *, x: str, last: bool, **facets: Any) -> Figure:
     """A column a layout and reading, at the longest scaffold; after the last epoch or over all."""
+    shown = rows[rows["epoch"] == rows["epoch"].max()] if last else rows
+    table, words = of_cells(shown, "probability", by=["domain", "setting", x])
+    grid = {"x": x, "line": "setting", "across": "cell", "down": "domain", "titles": words}
+    return draw(table, limits=(-0.02, 1.02), **grid, **facets)
+
+
+def draw_gradients(rows: pandas.DataFrame) -> Figure:
+    """A row a layout and reading, so many that a page has no room for them side by side."""
+    table, words = of_cells(rows, "l2", by=["kind", "setting", "place"])
+    grid: dict[str, Any] = {"x": "place", "line": "setting", "across": "kind", "down": "cell"}
+    limits = (table["mean"].min() / 2, table["high"].max() * 1.2)  # one scale for all
+    look: dict[str, Any] = {"sides": words, "limits": limits, "logarithmic": True, "height": 1.6}
+    return draw(table, x_label=PLACE, titles="{}, L2 norm", **grid, **look)
+
+
+def of_cells(
+    rows: pandas.DataFrame, value: str, *, by: list[str]
+) -> tuple[pandas.DataFrame, dict[str, str]]:
+    """Means at the longest scaffold by layout and reading, the `cell`, and every cell's words."""
     longest = rows[rows["length"] == rows["length"].max()]
-    if last:
-        longest = longest[longest["epoch"] == longest["epoch"].max()]
     cells = longest.assign(cell=longest["layout"] + "\n" + longest["reading"])
-    down = facets["down"]
-    table = summarise(cells, value, by=["cell", down, "setting", x])
-    words = {cell: "layout: {}\nreading: {}".format(*cell.split("\n")) for cell in table["cell"]}
-    return draw(table, x=x, line="setting", across="cell", titles=words, **facets)
+    words = {cell: "layout: {}\nreading: {}".format(*cell.split("\n")) for cell in cells["cell"]}
+    return summarise(cells, value, by=["cell", *by]), words
 
 
 def _experiment(
@@ -145,7 +161,7 @@ def _experiment(
     *,
     number: int,
     keys: str,
-    shown: dict[str, Any],
+    drawn: Callable[[pandas.DataFrame], Figure],
     readings: tuple[LossReading, ...] = READINGS,
 ) -> Experiment:
     return Experiment(
@@ -153,39 +169,42 @@ def _experiment(
         partial(Protocols.at, figure=figure, readings=readings),
         partial(measure, figure=figure),
         partial(tabulate, number=number, keys=keys),
-        partial(draw_cells, **shown),
+        drawn,
     )
 
 
 _DOMAINS = {"in_domain": "{}\nscaffolds of training", "out_of_domain": "{}\nrandom scaffolds"}
-_PROBABILITIES: dict[str, Any] = {"value": "probability", "down": "domain", "limits": (-0.02, 1.02)}
 
 EXPERIMENTS = {
     "bottom-up-figure-7-protocols": _experiment(
         CLOSE,
         number=7,
         keys="1 2 6a 6b",
-        shown=_PROBABILITIES
-        | {"x": "epoch", "last": False, "x_label": "epoch"}
-        | {"sides": {name: words.format("P(close)") for name, words in _DOMAINS.items()}},
+        drawn=partial(
+            draw_probabilities,
+            x="epoch",
+            last=False,
+            x_label="epoch",
+            sides={name: words.format("P(close)") for name, words in _DOMAINS.items()},
+        ),
     ),
     "bottom-up-figure-9-protocols": _experiment(
         GROWING,
         number=9,
         keys="7a 7b 7c",
-        shown=_PROBABILITIES
-        | {"x": "in_focus", "last": True, "x_label": "i, scaffold tokens in focus"}
-        | {
-            "sides": {name: words.format("P(close | open + i)") for name, words in _DOMAINS.items()}
-        },
+        drawn=partial(
+            draw_probabilities,
+            x="in_focus",
+            last=True,
+            x_label="i, scaffold tokens in focus",
+            sides={name: words.format("P(close | open + i)") for name, words in _DOMAINS.items()},
+        ),
     ),
     "bottom-up-figure-12-protocols": _experiment(
         GRADIENTS,
         number=12,
         keys="5a 5b 5c",
         readings=(*READINGS, "every step", "own step"),
-        shown={"value": "l2", "x": "place", "last": False, "down": "kind", "logarithmic": True}
-        | {"x_label": "d, place in the rule (0: open symbol)"}
-        | {"sides": {kind: f"{kind}\nL2 norm" for kind in ("embedding", "hidden", "output")}},
+        drawn=draw_gradients,
     ),
 }

@@ -1,9 +1,11 @@
 import itertools
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from espalier.show.figures import Facets, Look, draw_bands
+from espalier.show.figures.canvas import PAGE
 
 LOOKS = {"a": Look("black", "-", "o", "first"), "b": Look("red", "--", "s")}
 
@@ -105,7 +107,27 @@ def test_a_logarithmic_axis_of_less_than_a_decade_has_plain_numbers(last, told):
 def test_many_columns_are_narrower():
     """So that a page, as wide as it is, shows letters that can be read."""
     widths = []
-    for count in (4, 5, 6):
+    for count in (2, 4, 5, 7):
         rows = pd.concat([table().assign(s=f"column {n}") for n in range(count)])
         widths.append(draw_bands(rows, Facets("x", "d", "s")).get_size_inches()[0])
-    assert widths == pytest.approx([10.4, 9.75, 11.5])
+    assert widths == pytest.approx([5.7, PAGE, PAGE, 10.1])
+    assert 8 / 72 * 700 / PAGE > 9  # pixels of the smallest letters, shown 700 wide
+
+
+def test_limits_hold_on_a_logarithmic_axis_too():
+    facets = Facets("x", "s", "k", "d", sides={"in": "", "out": ""}, looks=LOOKS)
+    facets = replace(facets, logarithmic=True, limits=(0.01, 100))
+    figure = draw_bands(table().assign(low=0.1), facets)
+    assert {panel.get_ylim() for panel in figure.axes} == {(0.01, 100)}
+
+
+def test_long_numbers_do_not_touch():
+    rows = pd.concat([table().assign(s=f"column {n}") for n in range(4)])
+    figure = draw_bands(rows.assign(x=10_000 * rows["x"]), Facets("x", "d", "s", looks=LOOKS))
+    figure.draw_without_rendering()
+    for panel in figure.axes:
+        low, high = panel.get_xlim()
+        shown = [one for one in panel.xaxis.get_major_ticks() if low <= one.get_loc() <= high]
+        boxes = [tick.label1.get_window_extent() for tick in shown]
+        assert len(boxes) > 1
+        assert all(one.x1 + 3 < other.x0 for one, other in itertools.pairwise(boxes))

@@ -10,7 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, StrMethodFormatter
 
-from espalier.show.figures.canvas import INK, RED, Look, draw_line, legend_above, place_on, whole
+from espalier.show.figures.canvas import (
+    INK,
+    RED,
+    Look,
+    draw_line,
+    legend_above,
+    page_width,
+    place_on,
+    whole,
+)
 from espalier.show.figures.logarithmic import above_zero, number_within_a_decade
 
 if TYPE_CHECKING:
@@ -59,8 +68,10 @@ def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = Non
     columns = sorted(
         table[facets.across].unique().tolist(), key=lambda one: (order.get(one, len(order)), one)
     )
-    rows = [None] if facets.down is None else _in_order(facets.sides, table[facets.down].unique())
-    size = (_width(len(columns)), facets.height * len(rows) + 0.95)
+    rows: list[Any] = [None]
+    if facets.down is not None:  # in the order in which they are named
+        rows = [value for value in facets.sides if value in set(table[facets.down])]
+    size = (page_width(len(columns)), facets.height * len(rows) + 0.95)
     figure = place_on(ax, size)
     panels: Any = figure.subplots(
         len(rows), len(columns), sharex="col", sharey="row", squeeze=False
@@ -72,10 +83,10 @@ def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = Non
             _draw(panels[down][across], some[some[facets.across] == column], facets)
             if down == 0:
                 panels[down][across].set_title(_title(facets.titles, column), fontsize=10)
-        if facets.logarithmic:  # panels of a row share their axis
-            number_within_a_decade(panels[down][0])
-        else:
+        if facets.limits or not facets.logarithmic:  # panels of a row share their axis
             panels[down][0].set_ylim(*(facets.limits or (0, 1.05 * some["high"].max())))
+        if facets.logarithmic:
+            number_within_a_decade(panels[down][0])
         panels[down][0].set_ylabel(facets.side if row is None else facets.sides[row], fontsize=9)
     for panel, column in zip(panels[-1], columns, strict=True):
         panel.set_xlabel(facets.x_labels.get(column, ""), fontsize=9)
@@ -84,20 +95,10 @@ def draw_bands(table: pandas.DataFrame, facets: Facets, *, ax: Axes | None = Non
     return whole(figure)
 
 
-def _width(columns: int) -> float:
-    """In inches; panels are narrower where there are many, or a page would show tiny letters."""
-    return (2.35 if columns <= 4 else 1.75) * columns + 1.0
-
-
 def _title(titles: str | Mapping[str, str], column: Any) -> str:
     if isinstance(titles, str):
         return titles.format(f"{column:,}" if type(column) is int else column)
     return titles.get(column, str(column))
-
-
-def _in_order(sides: Mapping[str, str], found: Any) -> list[Any]:
-    """The rows of panels in the order in which they are named."""
-    return [value for value in sides if value in set(found)]
 
 
 def _draw(panel: Any, table: pandas.DataFrame, facets: Facets) -> None:
@@ -108,7 +109,8 @@ def _draw(panel: Any, table: pandas.DataFrame, facets: Facets) -> None:
         every = len(some) // 8 | 1  # odd: a curve that swings is marked above and below
         label = look.name or str(value)
         draw_line(panel, some, facets.x, look, lw=1.5, markevery=every, label=label)
-    panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    most = 5 if table[facets.x].max() < 10_000 else 3  # long numbers would touch
+    panel.xaxis.set_major_locator(MaxNLocator(most, integer=True))
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     panel.tick_params(labelsize=8)
     panel.grid(alpha=0.25, lw=0.5)

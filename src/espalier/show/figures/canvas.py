@@ -18,6 +18,7 @@ from espalier.errors import ConfigError
 
 INK, QUIET, GREY, PALE = "#1b1f27", "#6b7280", "#7a7f8a", "#d4d7dd"
 BLUE, PALE_BLUE, RED, AMBER = "#1f62d0", "#cfe0fb", "#d02f2f", "#d08a1f"
+PAGE = 8.6  # inches; shown 700 pixels wide, letters of 8 points are 9 pixels high
 
 
 class NotebookFigure(Figure):
@@ -68,6 +69,11 @@ def whole(place: Axes | Figure | SubFigure) -> Figure:
     found: Any = place.figure
     figure: Figure = found.figure  # of a part of a figure, that figure
     return figure
+
+
+def page_width(columns: int) -> float:
+    """Of panels beside one another, in inches: a page's, or wider if there are very many."""
+    return max(min(2.35 * columns + 1.0, PAGE), 1.3 * columns + 1.0)
 
 
 def draw_line(panel: Any, table: Any, x: str, look: Look, **style: Any) -> None:

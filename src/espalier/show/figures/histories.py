@@ -16,7 +16,7 @@ from espalier.show.figures.canvas import BLUE, GREY, INK, PALE, QUIET, RED, pane
 from espalier.show.text import count, shorten
 from espalier.show.trace_text import token_names
 
-LINE, COLUMN = 0.32, 0.8  # inches that a value takes at least
+LINE, COLUMN = 0.32, 0.5  # inches that a value takes at least
 LETTERS, LETTER = 8, 0.067  # their size in points, and the width of one in inches
 MOST_VALUES = 150
 LONGEST = 14
@@ -36,7 +36,7 @@ def draw_history(why: Explanation, *, ax: Axes | None = None) -> Figure:
     texts = {node: _told(why, node) for node in shown}
     middles, width = _columns(why, texts)
     places = {node: (middles[position], y) for node, (position, y) in lines.items()}
-    ax = panel_on(ax, (max(4.0, width + 1), LINE * (height + 3)))
+    ax = panel_on(ax, (max(4.0, width + 0.9), LINE * (height + 3)))
     for node, text in texts.items():
         x, y = places[node]
         frame = {"boxstyle": "round", "facecolor": "white", "edgecolor": PALE}
@@ -86,7 +86,7 @@ def _columns(why: Explanation, texts: dict[Node, str]) -> tuple[list[float], flo
     """The middle of each position's column and the width of all, in inches."""
     widths = [COLUMN] * len(why.trace.tokens)
     for node, text in texts.items():
-        widths[node.position] = max(widths[node.position], LETTER * len(text) + 0.25)
+        widths[node.position] = max(widths[node.position], LETTER * len(text) + 0.16)
     ends = list(accumulate(widths))
     return [end - width / 2 for end, width in zip(ends, widths, strict=True)], ends[-1]
 

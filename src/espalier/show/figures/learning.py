@@ -22,7 +22,7 @@ def draw_training(run: TrainedRun, *, ax: Axes | None = None) -> Figure:
     x = "epoch" if "epoch" in rows else "step"
     across = max(1, min(ACROSS, len(measures)))
     down = -(-len(measures) // across) or 1
-    figure = place_on(ax, (2.6 * across + 0.4, 2.3 * down + 0.4))
+    figure = place_on(ax, (2.05 * across + 0.4, 2.3 * down + 0.4))
     panels: Any = figure.subplots(down, across, sharex=True, squeeze=False).flatten()
     for panel, measure in zip(panels, measures, strict=False):
         table = rows.groupby(x, as_index=False)[measure].agg(["mean", "min", "max"])

@@ -27,7 +27,7 @@ def draw_shares(table: pandas.DataFrame, *, x: str, panel: str, line: str) -> Fi
     groups = list(table.groupby(panel, sort=True))
     across = min(ACROSS, len(groups))
     down = -(-len(groups) // across)
-    figure = NotebookFigure(figsize=(2.3 * across + 0.6, 1.9 * down + 0.9), layout="constrained")
+    figure = NotebookFigure(figsize=(2.0 * across + 0.6, 1.9 * down + 0.9), layout="constrained")
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flatten()
     looks = zip(sorted(table[line].unique()), ((INK, "-", "o"), (RED, "--", "s")), strict=False)
     named = {name: Look(*look, name=name) for name, look in looks}

@@ -57,7 +57,7 @@ def draw_strata(rows: pandas.DataFrame, label: str) -> Figure:
     distances = sorted(rows["distance"].unique())
     down = -(-len(distances) // COLUMNS)
     across = min(COLUMNS, len(distances))
-    figure = NotebookFigure(figsize=(2.3 * across + 0.8, 2.1 * down + 0.9), layout="constrained")
+    figure = NotebookFigure(figsize=(1.95 * across + 0.8, 2.1 * down + 0.9), layout="constrained")
     panels = figure.subplots(down, across, sharex=True, squeeze=False).flatten()
     for panel, distance in zip(panels, distances, strict=False):
         here = rows[rows["distance"] == distance]

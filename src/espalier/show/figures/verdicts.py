@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from espalier.show.figures.canvas import GREY, INK, RED, NotebookFigure
+from espalier.show.figures.canvas import GREY, INK, PAGE, RED, NotebookFigure
 
 if TYPE_CHECKING:
     import pandas
@@ -20,18 +20,18 @@ def draw_verdicts(rows: pandas.DataFrame, *, x_label: str = "scaffold length k")
     """`rows` has a row a claim and length: mean, low, high, side, bound, holds, and the words."""
     groups = list(rows.groupby("claim", sort=True))
     down = -(-len(groups) // ACROSS)
-    figure = NotebookFigure(figsize=(3.4 * ACROSS, 2.7 * down + 0.4), layout="constrained")
+    figure = NotebookFigure(figsize=(PAGE, 2.8 * down + 0.4), layout="constrained")
     panels = figure.subplots(down, ACROSS, squeeze=False).flatten()
     for panel, (key, some) in zip(panels, groups, strict=False):
         _draw(panel, some)
-        statement = textwrap.fill(f"{key}. {some['statement'].iloc[0]}", 40)
+        statement = textwrap.fill(f"{key}. {some['statement'].iloc[0]}", 29)
         panel.set_title(statement, fontsize=9, loc="left")
         panel.set_ylabel(textwrap.fill(some["quantity"].iloc[0], 30), fontsize=8)
     for panel in panels[len(groups) :]:
         panel.set_axis_off()
     figure.supxlabel(x_label, fontsize=10)
     figure.legend(
-        handles=_handles(), loc="outside upper center", ncols=5, fontsize=9, frameon=False
+        handles=_handles(), loc="outside upper center", ncols=3, fontsize=9, frameon=False
     )
     return figure
 
