@@ -267,7 +267,8 @@ def draw_seeds(several: pd.DataFrame, one: pd.DataFrame, seeds: str) -> Figure:
     for panel in panels[len(splits) :]:
         panel.set_axis_off()
     for panel, split in zip(panels, splits, strict=False):
-        draw_split(panel, split, kinds, several=several, one=one, seeds=seeds)
+        told = f"{seeds.removesuffix(' until fitted')} until fitted"
+        draw_split(panel, split, kinds, one, several, told)
     words = "test accuracy; weights shared or own, positions relative or absolute"
     figure.supxlabel(words, fontsize=9)
     short = [words_for(kind).replace(" weights", "").removesuffix(" positions") for kind in kinds]
@@ -280,26 +281,19 @@ def draw_seeds(several: pd.DataFrame, one: pd.DataFrame, seeds: str) -> Figure:
 
 
 def draw_split(
-    panel: Axes,
-    split: str,
-    kinds: Sequence[Kind],
-    *,
-    several: pd.DataFrame,
-    one: pd.DataFrame,
-    seeds: str,
+    panel: Axes, split: str, kinds: list[Kind], one: pd.DataFrame, several: pd.DataFrame, told: str
 ) -> None:
     """The paper's share, the single seed's and the seeds' of every kind of Transformer."""
     for place, (layers, *kind) in enumerate(kinds):
-        printed = TABLE_6[split, *kind][DEPTHS.index(layers)] / 100
+        key, printed = (split, *kind, layers), TABLE_6[split, *kind][DEPTHS.index(layers)] / 100
         panel.plot(printed, place, "D", color="#8a8f98", mfc="white", label="paper")
-        if (split, *kind, layers) in one.index:
-            alone = one.loc[(split, *kind, layers), "mean"]
+        if key in one.index:
+            alone = one.loc[key, "mean"]
             panel.plot(alone, place, "o", color="#d02f2f", mfc="none", ms=8, label="one seed")
-        if (split, *kind, layers) in several.index:
-            cell = several.loc[(split, *kind, layers)]
-            label = f"{seeds.removesuffix(' until fitted')} until fitted"
-            style = {"fmt": "o", "color": "#1f62d0", "capsize": 3, "label": label}
-            panel.errorbar(cell["mean"], place, xerr=cell["high"] - cell["mean"], **style)
+        if key in several.index:
+            mean, high = several.loc[key, ["mean", "high"]]
+            style = {"fmt": "o", "color": "#1f62d0", "capsize": 3, "label": told}
+            panel.errorbar(mean, place, xerr=high - mean, **style)
     panel.set_title(split.upper() if split.startswith("mcd") else split, fontsize=10)
     panel.tick_params(labelsize=9)
     panel.grid(alpha=0.3)
