@@ -31,6 +31,7 @@ def protocols(docs: Path = DOCS) -> list[str]:
         shown = table.drop(columns=["statement", "turned by"])
         blocks[name] = f"{picture}\n\n{markdown(shown)}"
     blocks["protocols-focus"] = markdown(growing(rows[NAMES[9]]))
+    blocks["protocols-along"] = markdown(along(rows[NAMES[12]]))
     blocks["protocols-own-step"] = markdown(own_step(data))
     page = docs / "results/composition.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
@@ -60,6 +61,24 @@ def own_step(data: Path) -> pd.DataFrame:
     rows = read_rows(data, f"{NAMES[12]}-small")
     table = experiments.find(NAMES[12]).tabulate(rows)
     return table[table["claim"] != "5c"].drop(columns=["statement", "turned by"])
+
+
+def along(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each step's own gradients, familiar / unfamiliar, at the scaffold's ends and in between."""
+    own = rows[rows["reading"] == "own step"]
+    place, last = own["place"], own["length"]
+    parts = {
+        "0, the open symbol": place == 0,
+        "1": place == 1,
+        "2 to k - 1": (place > 1) & (place < last),
+        "k, before the close symbol": place == last,
+    }
+    found = []
+    for name, here in parts.items():  # a claim is about places 1 to k: what is asked for is one
+        table = experiments.find(NAMES[12]).tabulate(own[here].assign(place=1))
+        found.append(table.assign(place=name, kind=["embedding", "hidden", "output"]))
+    wide = pd.concat(found).sort_values("claim", kind="stable")
+    return wide[["kind", "place", *(column for column in wide if column[:3] == "k =")]].fillna("-")
 
 
 def turned(tables: list[pd.DataFrame]) -> pd.DataFrame:
