@@ -42,13 +42,10 @@ def test_pictures_of_the_site_are_links_to_themselves():
 
 
 def test_letters_of_pictures_are_legible_on_a_page_700_pixels_wide():
-    """Those of 8 points, the smallest of a figure; what has no size in inches is no figure.
-
-    interdependence-small.png is not, till its models are trained again.
-    """
+    """Those of 8 points, the smallest of a figure; what has no size in inches is no figure."""
     for file in sorted((ROOT / "docs/images").rglob("*.png")):
         with Image.open(file) as picture:
             wide, dpi = picture.width, picture.info.get("dpi")
-        if dpi and file.name != "interdependence-small.png":
+        if dpi:
             letters = 9 if "trace" in file.name else 8  # points
             assert letters / 72 * 700 / (wide / dpi[0]) >= 8, file.name

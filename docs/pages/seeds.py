@@ -58,6 +58,7 @@ def seeds_blocks(
         match name:
             case "alta-table-2":
                 parts = table_2_seeds(rows, single, manifests)
+                parts.insert(-1, drawn_in_figure_4(rows, single, pictures))
             case "alta-table-3":
                 parts = table_3_seeds(rows, single, manifests)
             case _:
@@ -239,6 +240,17 @@ def words_for(kind: Kind) -> str:
     return (
         f"{layers} layers, {'shared' if shared == 'yes' else 'own'} weights, {positions} positions"
     )
+
+
+def drawn_in_figure_4(rows: pd.DataFrame, single: pd.DataFrame, pictures: Path) -> str:
+    """Figure 4 with several seeds in place of one; the picture's line."""
+    alone = (single["version"] == "traces") & single["program"].isin(rows["program"])
+    every = pd.concat([single[~alone], rows])
+    figure = experiments.find("alta-figure-4").draw(every)
+    write_figure(pictures / "alta-figure-4-seeds.png", figure)
+    seeds = seeds_told(rows, ["program"]).removesuffix(" until fitted")
+    said = f"Figure 4 with {seeds} until fitted: accuracy by length and by number of ones"
+    return f"![{said}](../images/learning/alta-figure-4-seeds.png)"
 
 
 def drawn(rows: pd.DataFrame, single: pd.DataFrame, pictures: Path) -> str:
