@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import pyarrow.parquet
 import pytest
 import torch
 
@@ -79,3 +80,45 @@ def test_the_same_run_for_more_epochs_has_the_same_identity(tmp_path):
     assert found[0].identity() == found[1].identity() is not None
     states = [folder.load_resume() for folder in found]
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("lines", [False, True])
+def test_measures_of_another_run_are_refused_and_its_own_taken(two, tmp_path, before, lines):
+    """Those of before say no identity: they are not the measures that the weights say."""
+    run, here = copied(two, tmp_path, "metrics.parquet")
+    if before:
+        forget_identities(here)
+    if lines:
+        rows = RunFolder(two[2]).rows()
+        (here / "metrics.parquet").unlink()
+        (here / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    there = {file.name: file.read_bytes() for file in here.iterdir()}
+    refused = r"metrics\.parquet is another run's|the measures of step \d+ in its table metrics are"
+    for use in (es.load, lambda folder: es.train(run, folder)):
+        with pytest.raises(FileError, match=refused):
+            use(here)
+    after = {file.name: file.read_bytes() for file in here.iterdir()}
+    assert {name for name in there if there[name] != after[name]} <= {MANIFEST}
+    (here / "metrics.jsonl").unlink(missing_ok=True)
+    shutil.copy(two[1] / "metrics.parquet", here / "metrics.parquet")
+    es.train(run, here)
+    assert es.load(here).rows == es.load(two[1]).rows
+
+
+def forget_identities(here):
+    """Make a folder that of a run of before."""
+    folder = RunFolder(here)
+    folder.write_manifest({key: v for key, v in folder.manifest().items() if key != IDENTITY})
+    table = pyarrow.parquet.read_table(here / "metrics.parquet")
+    pyarrow.parquet.write_table(table.replace_schema_metadata(None), here / "metrics.parquet")
+
+
+def test_earlier_weights_of_another_run_of_before_are_refused(two, tmp_path):
+    first = next(iter(RunFolder(two[1]).checkpoints()))
+    _, here = copied(two, tmp_path, f"{first}.safetensors")
+    forget_identities(here)
+    with pytest.raises(FileError, match="one of the two is another run's"):
+        RunFolder(here).load_checkpoint(first)
+    with pytest.raises(FileError, match="one of the two is another run's"):
+        RunFolder(here).check_checkpoint(first)

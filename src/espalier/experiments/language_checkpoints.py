@@ -91,5 +91,6 @@ def _models(of: Checkpoints, seed: int, cache: RunCache) -> Iterator[tuple[float
     per_epoch = float(last["step"]) / float(last["epoch"])
     chosen = {"last": files[-1:], "ends": [files[0], files[-1]], "all": files}[of.which]
     for file in chosen:
+        folder.check_checkpoint(file.stem)
         kind, _, number = file.stem.partition("-")
         yield int(number) / (per_epoch if kind == "step" else 1), load_language_model(file)

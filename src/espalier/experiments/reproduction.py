@@ -43,12 +43,14 @@ from espalier.files import write_figure
 from espalier.results import Result
 from espalier.runs import (
     HERE,
+    IDENTITY,
     AnyWorkers,
     Progress,
     RunFolder,
     Workers,
     check_progress,
     describe_run,
+    identity_of,
     locked,
     recorded,
     refuse_other_config,
@@ -260,7 +262,7 @@ def _describe(asked: dict[str, Any], config: Any, cache: RunCache) -> dict[str, 
         *parts_of(config, LEARNERS),
     ]
     seeds = {seed for one in behind for seed in check_seeds(one.seeds)}
-    return manifest | asked | {"seeds": sorted(seeds)}
+    return manifest | asked | {"seeds": sorted(seeds), IDENTITY: identity_of(asked, {})}
 
 
 def _data_read(config: Any, cache: RunCache) -> dict[str, Any]:

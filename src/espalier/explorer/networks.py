@@ -99,6 +99,7 @@ def _model(session: Session, asked: Answer) -> Any:
     kept = list(RunFolder(folder).checkpoints())
     if checkpoint and checkpoint not in kept:
         raise ConfigError(f"the run has no checkpoint {checkpoint!r}; {nearest(checkpoint, kept)}")
+    RunFolder(folder).check_checkpoint(checkpoint or kept[-1])
     file = folder / f"{checkpoint or kept[-1]}.safetensors"
     # The first member of an ensemble, or the only model.
     return session.once(("network", str(file)), lambda: models_of(*read_tensors(file))[0])

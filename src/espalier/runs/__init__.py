@@ -37,6 +37,7 @@ from espalier.runs.progress import (
     describe,
     latest,
 )
+from espalier.runs.rows import IDENTITY
 from espalier.runs.schedule import (
     AtEpochs,
     AtSteps,
@@ -47,7 +48,6 @@ from espalier.runs.schedule import (
     parse_schedule,
     steps_of,
 )
-from espalier.runs.tensors import IDENTITY
 
 __all__ = [
     "HERE",

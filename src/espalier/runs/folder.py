@@ -15,19 +15,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from espalier.errors import FileError, ModelError, is_number
+from espalier.errors import FileError, ModelError
 from espalier.files import (
     MANIFEST,
     as_path,
-    atomic_path,
     check_utf8,
     onto_disk,
     write_text,
 )
 from espalier.runs.learner import Row, Snapshot
 from espalier.runs.lock import check_held, signature_of
-from espalier.runs.rows import read_parquet, row_of, whole_lines
-from espalier.runs.tensors import IDENTITY, TensorFile
+from espalier.runs.manifest_file import read_manifest
+from espalier.runs.rows import (
+    IDENTITY,
+    are_equal,
+    read_lines,
+    read_parquet,
+    whole_lines,
+    write_parquet,
+)
+from espalier.runs.tensors import TensorFile
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -70,15 +77,7 @@ class RunFolder:
     def manifest(self) -> dict[str, Any] | None:
         """What the run says about itself, or None where it has not begun."""
         file = self.path / MANIFEST
-        if not file.exists():
-            return None
-        try:
-            found = json.loads(file.read_bytes())
-        except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
-            raise FileError(f"{file} is not JSON ({error}); is this folder a run?") from error
-        except OSError as error:
-            raise FileError(f"cannot read {file}: {error.strerror}") from error
-        return _checked_manifest(file, found)
+        return read_manifest(file) if file.exists() else None
 
     def finished(self, *kinds: str) -> dict[str, Any]:
         """The manifest of a run that came to its end, of one of these kinds if any are named."""
@@ -107,12 +106,36 @@ class RunFolder:
         }
 
     def rows(self, table: str = "metrics") -> list[Row]:
-        """The rows of a table, in the order they were measured; the newer file wins."""
+        """The rows of a table, in the order they were measured; the newer file wins.
+
+        Measures of a finished run are those that its last weights say.
+        """
+        found = self._rows(table)
+        last = (self.manifest() or {}).get("last_checkpoint") if table == "metrics" else None
+        if isinstance(last, str):
+            self.check_measures(found, last)
+        return found
+
+    def _rows(self, table: str) -> list[Row]:
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
         parts = sorted((self.path / table).glob("part-*.parquet"))
         if lines.exists() and not parts:
-            return [row_of(lines, n, text) for n, text in enumerate(whole_lines(lines), start=1)]
-        return [row for file in parts or [parquet] if file.exists() for row in read_parquet(file)]
+            return read_lines(lines)
+        files, own = [file for file in parts or [parquet] if file.exists()], self.identity()
+        return [row for file in files for row in read_parquet(file, own)]
+
+    def check_measures(self, rows: Sequence[Row], checkpoint: str) -> None:
+        """Raise if weights say other measures of their step than these rows; either may lack it."""
+        file = self._file(f"{checkpoint}.safetensors")
+        file.check_whose()
+        said, step = file.measures(), file.step()
+        own = [row for row in rows if row.get("step") == step]
+        if own and said and not are_equal(own, said):
+            raise FileError(
+                f"{self.path}: the measures of step {step:,} in its table metrics are not those "
+                f"that {file.path.name} says; one of the two is another run's: copy this run's own "
+                f"there, or remove the one that is not"
+            )
 
     def own_tables(self) -> set[str]:
         """The names of the tables that the run writes, by its manifest. Others are a person's."""
@@ -161,14 +184,13 @@ class RunFolder:
             file.flush()
             os.fsync(file.fileno())
 
-    def tidy(self) -> list[Path]:
+    def tidy(self, *, identity: str | None = None) -> list[Path]:
         """Turn every table of lines that is the run's into Parquet, where pyarrow can do it.
 
-        What a row does not have, and others do, is None there.
+        Their `identity` is the manifest's, if none is given.
         """
         try:
-            import pyarrow
-            import pyarrow.parquet
+            import pyarrow.parquet  # noqa: F401
         except ImportError:
             return []
         self._check_held()
@@ -176,13 +198,9 @@ class RunFolder:
         for lines in sorted(self.path.glob("*.jsonl")):
             if lines.stem not in own:
                 continue
-            rows = self.rows(lines.stem)
-            columns = dict.fromkeys(name for row in rows for name in row)  # not the first row's
-            table = pyarrow.Table.from_pylist([{n: row.get(n) for n in columns} for row in rows])
-            with atomic_path(lines.with_suffix(".parquet")) as temporary:
-                pyarrow.parquet.write_table(table, temporary, write_page_checksum=True)
-            lines.unlink()
             written.append(lines.with_suffix(".parquet"))
+            write_parquet(written[-1], self.rows(lines.stem), identity or self.identity())
+            lines.unlink()
         return written
 
     def save_resume(
@@ -208,7 +226,9 @@ class RunFolder:
 
     def load_checkpoint(self, name: str) -> Snapshot:
         """The weights kept under a name."""
-        return self._file(f"{name}.safetensors").load("give the command that trained it again")
+        found = self._file(f"{name}.safetensors").load("give the command that trained it again")
+        self.check_measures(self.rows(), name)
+        return found
 
     def last_checkpoint(self) -> Snapshot:
         """The weights kept last."""
@@ -230,7 +250,11 @@ class RunFolder:
         """Raise if the weights that a run kept last are gone, or are those of another run."""
         self._check_last_is_there()
         for name in list(self.checkpoints())[-1:]:
-            self._file(f"{name}.safetensors").check_whose()
+            self.check_checkpoint(name)
+
+    def check_checkpoint(self, name: str) -> None:
+        """Raise if the weights under a name are those of another run."""
+        self.check_measures(self._rows("metrics"), name)
 
     def _check_last_is_there(self) -> None:
         """Raise if a finished run has earlier weights, and the last that it kept are gone.
@@ -281,22 +305,3 @@ def _how_to_train(path: Path, kinds: Sequence[str]) -> str:
     """What to type, or to write in Python, for a run of one of these kinds."""
     kind = "parity" if not kinds or "parity" in kinds else kinds[0]
     return f"train one first: `espalier train {kind} --out {path}`, or es.train(..., out=...)"
-
-
-def _checked_manifest(file: Path, found: Any) -> dict[str, Any]:
-    """What was read, if it is a run's: edited by hand, it may be anything."""
-    wanted = {"kind": str, "status": str, "config": dict, "data": dict, "began": str}
-    if not isinstance(found, dict):
-        why = f"it holds a {type(found).__name__}"
-    elif missing := [name for name in (*wanted, "seconds") if name not in found]:
-        why = f"it says nothing of {missing[0]!r}"
-    elif wrong := [name for name, kind in wanted.items() if not isinstance(found[name], kind)]:
-        why = f"its {wrong[0]!r} is {str(found[wrong[0]])[:40]!r}"
-    elif not is_number(found["seconds"]):
-        why = f"its 'seconds' are {str(found['seconds'])[:40]!r}"
-    else:
-        return found
-    raise FileError(
-        f"{file} is not a run's; is this folder a run? give another folder, or put right what it "
-        f"says ({why})"
-    )

@@ -118,15 +118,26 @@ def _resume(learner: Learner, folder: RunFolder | None) -> list[Row]:
     if state is not None:
         _refuse_other_state(folder, learner.state(), state)
         learner.restore(state)
-    reached = -1 if state is None else learner.step
+    reached, tables = -1 if state is None else learner.step, dict[str, list[Row]]()
     for table in (folder.tables() & folder.own_tables()) | {"metrics"}:
         rows = folder.rows(table)
         if any(not isinstance(row.get("step"), int) for row in rows):
             raise FileError(
                 f"{folder.path}: a row of {table!r} says no step; remove that table's file to go on"
             )
-        folder.write_rows([row for row in rows if row["step"] <= reached], table)  # type: ignore[operator]
+        tables[table] = [row for row in rows if row["step"] <= reached]  # type: ignore[operator]
+    _refuse_other_measures(folder, tables["metrics"])
+    for table, kept in tables.items():
+        folder.write_rows(kept, table)
     return folder.rows()
+
+
+def _refuse_other_measures(folder: RunFolder, rows: list[Row]) -> None:
+    """Raise if the rows to go on with are not those that the last weights of such a step say."""
+    measured = {row["step"] for row in rows}
+    kept = [name for name, step in folder.checkpoints().items() if step in measured]
+    for name in kept[-1:]:
+        folder.check_measures(rows, name)
 
 
 def _warn_of_gaps(folder: RunFolder | None, rows: list[Row], stops: set[int]) -> None:

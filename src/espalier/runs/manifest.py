@@ -14,7 +14,7 @@ from espalier.errors import ConfigError, FileError
 from espalier.runs.folder import RunFolder
 from espalier.runs.lock import locked
 from espalier.runs.loop import Interrupted
-from espalier.runs.tensors import IDENTITY
+from espalier.runs.rows import IDENTITY
 from espalier.version import __version__
 
 if TYPE_CHECKING:

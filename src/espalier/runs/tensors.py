@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from espalier.errors import FileError, ModelError
 from espalier.files import check_readable
-from espalier.runs.learner import Snapshot
-
-IDENTITY = "identity"  # of a run's settings and data: in its manifest and its files of tensors
+from espalier.runs.learner import Row, Snapshot
+from espalier.runs.rows import IDENTITY, refuse_others
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,29 @@ class TensorFile:
 
         The weights before training say none.
         """
+        try:
+            said = self.metadata()
+            return None if said is None else int(said.get("step", 0))
+        except ValueError:
+            return None
+
+    def measures(self) -> list[Row]:
+        """The rows that were measured when it was written, if it says them."""
+        try:
+            found = json.loads((self.metadata() or {}).get("metrics", "[]"))
+        except (ValueError, RecursionError):
+            return []
+        of_rows = isinstance(found, list) and all(isinstance(row, dict) for row in found)
+        return found if of_rows else []
+
+    def metadata(self) -> dict[str, str] | None:
+        """What is written in it beside tensors; None if it cannot be read."""
         from safetensors import SafetensorError, safe_open
 
         try:
             with safe_open(self.path, "pt") as opened:
-                return int((opened.metadata() or {}).get("step", 0))
-        except (OSError, SafetensorError, ValueError):
+                return dict(opened.metadata() or {})
+        except (OSError, SafetensorError):
             return None
 
     def load(self, remedy: str) -> Snapshot:
@@ -48,7 +65,7 @@ class TensorFile:
             raise FileError(f"{self.path} is damaged ({error}); {remedy}") from error
         except FileError as error:
             raise FileError(f"{error}; {remedy}") from error
-        self._check_whose(metadata, remedy)
+        refuse_others(self.path, metadata.get(IDENTITY), self.identity, remedy)
         metadata = {key: v for key, v in metadata.items() if key not in (CHECKSUMS, IDENTITY)}
         return Snapshot(tensors, metadata)
 
@@ -62,19 +79,4 @@ class TensorFile:
 
     def check_whose(self) -> None:
         """Raise if it is another run's; what cannot be read is for `load` to tell."""
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(self.path, "pt") as opened:
-                metadata = dict(opened.metadata() or {})
-        except (OSError, SafetensorError):
-            return
-        self._check_whose(metadata, "remove it")
-
-    def _check_whose(self, metadata: dict[str, str], remedy: str) -> None:
-        whose = metadata.get(IDENTITY)
-        if None not in (whose, self.identity) and whose != self.identity:
-            raise FileError(
-                f"{self.path} is another run's: its {IDENTITY} is {whose}, that of this folder's "
-                f"manifest {self.identity}; copy this run's own there, or {remedy}"
-            )
+        refuse_others(self.path, (self.metadata() or {}).get(IDENTITY), self.identity, "remove it")

@@ -64,7 +64,7 @@ def split_ensemble(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
         for part in behind:
             part.folder.write_rows(part.own(rows), table)
     for part in behind:
-        part.folder.tidy()
+        part.folder.tidy(identity=part.identity)
         part.folder.save_resume(member_state(state, part.index), step, identity=part.identity)
         part.folder.write_manifest(_manifest_of(part, manifest, measured))
 
