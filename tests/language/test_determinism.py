@@ -3,10 +3,14 @@
 import collections
 import dataclasses
 import enum
+import functools
 import operator
 import os
 import random
+import types
 from pathlib import Path
+
+import pytest
 
 from espalier.language.determinism import read_code
 
@@ -192,10 +196,110 @@ def test_coins_in_attributes_of_what_code_names_are_read():
         assert not reading.unchanged()
 
 
-def test_a_table_that_holds_itself_counts_as_changed():
+def test_a_table_that_holds_itself_is_held_against_what_it_was():
     table = [1]
     table.append(table)
-    assert not read_code(lambda z: table[0]).unchanged()
+    reading = read_code(lambda z: table[0])
+    assert reading.unchanged()
+    table[0] = 2
+    assert not reading.unchanged()
+
+
+def rotate(table):
+    table[0] = table.pop(0)
+
+
+def to_an_equal_one(table):
+    table[0] = False
+
+
+@pytest.mark.parametrize("change", [rotate, to_an_equal_one])
+def test_order_and_kind_of_what_a_table_holds_may_be_a_state(change):
+    table = {0: 0, 1: 0}
+    reading, before = read_code(lambda z: table[0]), dict(table)
+    change(table)
+    assert table == before
+    assert not reading.unchanged()
+
+
+class Dice:
+    """Coins where reading by name alone finds none."""
+
+    def __init__(self):
+        self.throw = random.Random(0).getrandbits
+
+    @property
+    def side(self):
+        return self.throw(1)
+
+
+DICE = Dice()
+
+
+def of_a_partial_of_its_own_kind():
+    kind = type("Tossed", (functools.partial,), {"__call__": lambda self: DICE.side})
+    tossed = kind(int)
+    return lambda z: tossed()
+
+
+def counted_by_a_cache():
+    cached = functools.lru_cache(lambda: 0)
+    return lambda z: cached() + cached.cache_info().hits % 2
+
+
+def computed_by_a_module():
+    module = types.ModuleType("tosses")
+    module.__getattr__ = lambda name: DICE.side
+    return lambda z: module.side
+
+
+def of_a_module_of_its_own_kind():
+    module = type("Tosses", (types.ModuleType,), {"side": Dice.side})("tosses")
+    module.throw = DICE.throw
+    return lambda z: module.side
+
+
+def called_by_python():
+    kind = dataclasses.make_dataclass("Tossed", [], frozen=True)
+    kind.__call__ = functools.partial(DICE.throw, 1)
+    tossed = kind()
+    return lambda z: tossed()
+
+
+def taken_by_python():
+    kind = dataclasses.make_dataclass("Tossed", [], frozen=True)
+    kind.__getitem__ = DICE.throw
+    tossed = kind()
+    return lambda z: tossed[1]
+
+
+def named_in_a_text():
+    return lambda z: int("{.__globals__[DICE].side}".format(rotate))  # noqa: UP032
+
+
+def among_builtins():
+    exec("def toss(z): return __builtins__['__import__']('os').urandom(1)", names := {})
+    return names["toss"]
+
+
+def among_builtins_of_its_own():
+    names = {"__builtins__": {"len": lambda text: DICE.side}}
+    exec("def toss(z): return len('')", names)
+    return names["toss"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(of_a_partial_of_its_own_kind, counted_by_a_cache, computed_by_a_module),
+        *(of_a_module_of_its_own_kind, called_by_python, taken_by_python, named_in_a_text),
+        *(among_builtins, among_builtins_of_its_own),
+    ],
+)
+def test_coins_that_no_name_shows_are_not_taken_for_steady(make):
+    coin = make()
+    assert len({coin({}) for _ in range(99)}) > 1
+    assert read_code(coin) is None
 
 
 def test_code_that_could_hold_a_coin_is_told_from_code_that_cannot():

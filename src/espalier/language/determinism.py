@@ -19,8 +19,8 @@ import math
 import operator
 import reprlib
 import types
-from collections.abc import Callable, Iterable
-from copy import deepcopy
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -30,7 +30,9 @@ _BUILTINS = (
     "str sum tuple zip Exception ValueError KeyError IndexError TypeError AssertionError"
 )
 _STEADY = {id(getattr(builtins, name)) for name in _BUILTINS.split()}
-_STEADY |= {id(one) for module in (math, operator) for one in vars(module).values()}
+_STEADY |= {
+    id(one) for module in (math, operator) for name, one in vars(module).items() if name[0] != "_"
+}
 # By these, a text names an attribute that is not read.
 _STEADY -= {id(operator.attrgetter), id(operator.methodcaller)}
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, range, type(...))
@@ -38,8 +40,10 @@ _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, range, type(...
 _MAKERS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "_generate_next_value_")
 _WRITTEN = {"<string>", *(str(m.__file__) for m in (collections, dataclasses, enum, reprlib))}
 _STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME")
-# Attributes of generators and frames that lead to everything a module names.
-_FRAMES = {"gi_frame", "f_back", "f_builtins", "f_globals", "f_locals", "tb_frame"}
+# Attributes of generators and frames that lead to everything a module names; what a cache counts;
+# and what reads attributes that a text names.
+_UNREAD = {"gi_frame", "f_back", "f_builtins", "f_globals", "f_locals", "tb_frame", "cr_frame"}
+_UNREAD |= {"ag_frame", "cache_info", "cache_clear", "format", "format_map"}
 # What a class in C has; a class's own Python code is read.
 _IN_C = (
     *(types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType),
@@ -56,15 +60,15 @@ class _UnsteadyError(Exception):
 class Reading:
     """Tables that a function names, as they were; and what was read of its code so far."""
 
-    tables: list[tuple[object, object]] = field(default_factory=list)
+    tables: list[tuple[_Table, tuple[object, ...]]] = field(default_factory=list)
     seen: set[int] = field(default_factory=set)
 
     def unchanged(self) -> bool:
-        """Whether all tables are as they were; not, where that cannot be told."""
-        try:
-            return all(type(now) is type(before) and now == before for now, before in self.tables)
-        except RecursionError:  # a table that holds itself
-            return False
+        """Whether all tables hold the very same in the same order: 0 and False are equal."""
+        return all(
+            len(held := _held(table)) == len(before) and all(map(operator.is_, held, before))
+            for table, before in self.tables
+        )
 
     def value(self, found: object) -> None:
         """Read what a name stands for."""
@@ -73,16 +77,15 @@ class Reading:
         self.seen.add(id(found))
         if isinstance(found, functools._lru_cache_wrapper):
             self.value(found.__wrapped__)
-        elif isinstance(found, functools.partial):
+        elif type(found) is functools.partial:
             self._all((found.func, *found.args, *found.keywords.values()))
         elif type(found) is types.FunctionType:
             self._function(found)
         elif isinstance(found, tuple | frozenset) and type(found) in (tuple, frozenset):
             self._all(found)
         elif isinstance(found, list | set | dict) and type(found) in (list, set, dict):
-            self._all(found)
-            self._all(found.values() if isinstance(found, dict) else ())
-            self.tables.append((found, deepcopy(found)))
+            self._all(_held(found))
+            self.tables.append((found, _held(found)))
         elif isinstance(found, enum.Enum):
             self.value(type(found))
         elif isinstance(found, type) and type(found) is enum.EnumMeta:
@@ -99,7 +102,8 @@ class Reading:
     def _class(self, found: type) -> None:
         """Read what a record's or an Enum's class and its bases hold: methods, properties, values.
 
-        Values whose names begin with an underscore cannot be named by code that is read.
+        Values whose names begin with an underscore cannot be named by code that is read, but those
+        with two may be called by what Python does.
         """
         own = [base for base in found.__mro__ if base.__module__ != "builtins"]
         for name, one in (item for base in own for item in vars(base).items()):
@@ -113,7 +117,7 @@ class Reading:
             if isinstance(one, types.FunctionType):
                 if one.__code__.co_filename not in _WRITTEN:
                     self.value(one)
-            elif not name.startswith("_"):
+            elif not name.startswith("_") or _may_be_called(name, one):
                 self.value(one)
 
     def _all(self, values: Iterable[object]) -> None:
@@ -124,20 +128,21 @@ class Reading:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         self._all((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
         self._all(vars(function).values())
-        self._code(function.__code__, function.__globals__, cells)
+        own = function.__builtins__  # type: ignore[attr-defined]
+        self._code(function.__code__, ChainMap(function.__globals__, own), cells)
 
     def _code(
-        self, code: types.CodeType, names: dict[str, object], cells: dict[str, types.CellType]
+        self, code: types.CodeType, names: Mapping[str, object], cells: dict[str, types.CellType]
     ) -> None:
         steps = list(dis.get_instructions(code))
         for step, after in zip(steps, [*steps[1:], None], strict=True):
             if step.opname in _STORES or (step.opname == "STORE_DEREF" and step.argval in cells):
                 raise _UnsteadyError
             if "ATTR" in step.opname or "METHOD" in step.opname:
-                if str(step.argval).startswith("_") or step.argval in _FRAMES:
+                if str(step.argval).startswith("_") or step.argval in _UNREAD:
                     raise _UnsteadyError
             elif step.opname == "LOAD_GLOBAL" or step.opname == "LOAD_NAME":
-                self._named(names.get(step.argval, getattr(builtins, step.argval, _MISSING)), after)
+                self._named(names.get(step.argval, _MISSING), after)
             elif step.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF") and step.argval in cells:
                 self._named(_content(cells[step.argval]), after)
         for constant in code.co_consts:
@@ -148,11 +153,24 @@ class Reading:
         """Read a value; of a module, what is taken from it next."""
         if isinstance(found, types.ModuleType):
             taken = after is not None and after.opname in ("LOAD_ATTR", "LOAD_METHOD")
-            found = getattr(found, after.argval, _MISSING) if taken and after else _MISSING
+            # Not what a module, or one of a kind of its own, computes when it is asked for it.
+            own = vars(found) if type(found) is types.ModuleType else {}
+            found = own.get(after.argval, _MISSING) if taken and after else _MISSING
         self.value(found)
 
 
 _MISSING = object()
+_Table = list[object] | set[object] | dict[object, object]
+
+
+def _held(table: _Table) -> tuple[object, ...]:
+    """What a table holds, in its order."""
+    return (*table, *table.values()) if isinstance(table, dict) else tuple(table)
+
+
+def _may_be_called(name: str, one: object) -> bool:
+    """Whether Python calls by itself what a class has under this name."""
+    return name.startswith("__") and (callable(one) or hasattr(one, "__get__"))
 
 
 def _is_record(found: object) -> bool:
