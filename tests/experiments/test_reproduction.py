@@ -334,3 +334,22 @@ def test_what_rows_need_is_asked_for_before_anything_is_trained(
     with pytest.raises(ConfigError, match=said):
         reproduce(name, scale="smoke", out=tmp_path / "out", runs=tmp_path / "runs")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["alta-figure-10", "alta-figure-11"])
+def test_what_the_figure_does_not_show_is_refused_before_it_is_trained(cache, tmp_path, name):
+    places = {"scale": "smoke", "out": tmp_path / "out", "runs": cache}
+    refused = r"shows those alone that have 'relative positions'.* 'absolute positions'; choose"
+    with pytest.raises(ConfigError, match=refused):
+        reproduce(name, only=["absolute positions"], **places)
+    assert not (tmp_path / "out").exists()
+    reproduce(name, only=["1 layers"], **places)
+
+
+def test_rows_of_another_reproduction_are_refused(cache, tmp_path):
+    for name in ("alta-figure-10", "alta-figure-11"):
+        reproduce(name, scale="smoke", out=tmp_path / name, runs=cache, only=["1 layers"])
+    ten, eleven = (tmp_path / f"alta-figure-{n}" / "rows.parquet" for n in (10, 11))
+    shutil.copy(ten, eleven)
+    with pytest.raises(FileError, match=r"rows\.parquet is another run's"):
+        read_reproduction(tmp_path / "alta-figure-11")

@@ -30,6 +30,7 @@ class Experiment:
 
     `measure` needs torch and numpy, and what `needs` names: rows can be computed where there is
     little else.
+    Of several models only those are `drawn` whose names have all of these words.
     """
 
     summary: str
@@ -37,6 +38,7 @@ class Experiment:
     measure: Callable[[Any, RunCache], list[Row]]
     tabulate: Callable[[pandas.DataFrame], pandas.DataFrame]
     draw: Callable[[pandas.DataFrame], Figure]
+    drawn: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
 
     def refuse_lacking(self, name: str) -> None:

@@ -330,6 +330,7 @@ EXPERIMENTS = {
         rows_of,
         partial(by_ones, of="right"),
         partial(draw_by_ones, of="right", side="accuracy"),
+        drawn=("relative positions",),
     ),
     "alta-figure-11": Experiment(
         "average prediction by number of ones, trained end to end",
@@ -337,5 +338,6 @@ EXPERIMENTS = {
         rows_of,
         partial(by_ones, of="odd"),
         partial(draw_by_ones, of="odd", side="share answering 1"),
+        drawn=("relative positions",),
     ),
 }

@@ -148,6 +148,11 @@ def reproduce(
     experiment.refuse_lacking(name)
     chosen = experiment.config(check_scale(scale)) if config is None else config
     chosen = _narrowed(chosen, only)
+    if only and experiment.drawn and not _named(chosen, experiment.drawn):
+        raise ConfigError(
+            f"{name} shows those alone that have {' and '.join(map(repr, experiment.drawn))}, and "
+            f"none of these has {' and '.join(map(repr, only))}; choose others"
+        )
     ending = "-".join([scale, *(word.replace(" ", "-") for word in only)])
     folder = RunFolder.create(Path("reproductions", f"{name}-{ending}") if out is None else out)
     asked = _asked_for(name, scale, chosen)
@@ -212,19 +217,27 @@ def _narrowed(config: Any, words: Sequence[str]) -> Any:
     """
     if not words:
         return config
-    labels: dict[Any, str]
-    if isinstance(config, Learners):
-        labels = {learner: label_of(learner) for learner in config.learners}
-    elif isinstance(config, Protocols):
-        labels = {cell: ", ".join(cell) for cell in config.cells}
-    else:
-        raise ConfigError("this experiment reads one ensemble; it has no models to choose among")
-    whole = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
-    chosen = [one for one, label in labels.items() if all(word.search(label) for word in whole)]
+    chosen = _named(config, words)
     if not chosen:
-        known = "; ".join(labels.values())
+        known = "; ".join(_labels(config).values())
         raise ConfigError(f"nothing here has {' and '.join(map(repr, words))}; there are: {known}")
     return Learners(tuple(chosen)) if isinstance(config, Learners) else config.narrowed(chosen)
+
+
+def _named(config: Any, words: Sequence[str]) -> list[Any]:
+    """The learners or protocols of a config whose labels have all of these words, whole."""
+    whole = [re.compile(rf"(?<!\w){re.escape(word)}(?!\w)") for word in words]
+    labels = _labels(config).items()
+    return [one for one, label in labels if all(word.search(label) for word in whole)]
+
+
+def _labels(config: Any) -> dict[Any, str]:
+    """What can be chosen among, with its name."""
+    if isinstance(config, Learners):
+        return {learner: label_of(learner) for learner in config.learners}
+    if isinstance(config, Protocols):
+        return {cell: ", ".join(cell) for cell in config.cells}
+    raise ConfigError("this experiment reads one ensemble; it has no models to choose among")
 
 
 def _asked_for(name: str, scale: Scale, config: Any) -> dict[str, Any]:
