@@ -46,3 +46,16 @@ def test_sizes_that_cannot_be_are_refused():
         BranchingConfig(tests=0)
     with pytest.raises(DataError, match="cannot govern 5 of 3 words"):
         BranchingConfig(words=3)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "why"),
+    [
+        ({"words": 10**9}, "words is 1000000000; it must be at most 1,000,000"),
+        ({"words": 10**5, "governed": 10**4}, "are 1,000,000,000 pairs; 100,000,000 are the most"),
+        ({"depth": 10**5}, "depth is 100000; it must be at most 200"),
+    ],
+)
+def test_sizes_that_would_not_end_are_refused(sizes, why):
+    with pytest.raises(DataError, match=why):
+        BranchingConfig(**sizes)

@@ -93,3 +93,18 @@ def test_what_cannot_fit_is_refused_with_the_arithmetic():
         ScaffoldConfig(rules=0)
     with pytest.raises(DataError, match="use 'familiar' or 'unfamiliar'"):
         ScaffoldConfig(setting="known")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "why"),
+    [
+        ({"tokens": 10**11}, "the text of scaffold length 4 would have 100,000,000,000 tokens"),
+        ({"tests": 10**9}, "1,000,000,000 tests of scaffold length 4 would have 35,000,000,000"),
+        ({"scaffolds": 10**9}, "1,000,000,000 scaffolds of scaffold length 4 would have"),
+        ({"test_length": 10**9}, "1,000 tests of scaffold length 4 would have"),
+        ({"test_length": "35"}, "test_length is '35', a str"),
+    ],
+)
+def test_sizes_that_no_machine_holds_are_refused_before_they_are_made(sizes, why):
+    with pytest.raises(DataError, match=why):
+        ScaffoldConfig(**sizes)

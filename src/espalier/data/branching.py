@@ -20,6 +20,8 @@ from espalier.files import write_text
 from espalier.results import Described
 
 Order = Literal["left", "right"]
+MOST_WORDS, MOST_PAIRS = 1_000_000, 100_000_000
+DEEPEST = 200  # a tree of twice as many edges may be deeper than Python calls
 # Tags by turns, so that both classes occur.
 _TAGS = ("VERB", "NOUN", "ADP", "ADJ", "DET")
 
@@ -41,11 +43,17 @@ class BranchingConfig:
             raise DataError(
                 f"there is no order {self.order!r}; {nearest(self.order, get_args(Order))}"
             )
-        check_whole(self, ("words", "governed", "depth"), error=DataError)
+        check_whole(self, ("words", "governed"), most=MOST_WORDS, error=DataError)
+        check_whole(self, ("depth",), most=DEEPEST, error=DataError)
         check_whole(self, ("sentences", "tests"), most=10**8, error=DataError)
         check_seed(self.seed, least=0, error=DataError)
         if self.governed > self.words:
             raise DataError(f"a word cannot govern {self.governed} of {self.words} words")
+        if (pairs := self.words * self.governed) > MOST_PAIRS:
+            raise DataError(
+                f"{self.words:,} words that govern {self.governed:,} each are {pairs:,} pairs; "
+                f"{MOST_PAIRS:,} are the most: ask for fewer"
+            )
 
 
 @dataclass(frozen=True, repr=False)

@@ -24,6 +24,7 @@ Layout = Literal["apart", "overwriting"]
 Reading = Literal["before close", "after close"]  # the step at which a rule is read
 Array = np.ndarray
 MOST_WORDS = 10_000_000  # each has a name
+MOST_TOKENS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -227,11 +228,12 @@ def _examples(config: ScaffoldConfig, phrases: Array, rng: np.random.Generator) 
 def _refuse_impossible(config: ScaffoldConfig) -> None:
     if not is_one_of(config.setting, ("familiar", "unfamiliar")):
         raise DataError(f"setting is {config.setting!r}; use 'familiar' or 'unfamiliar'")
-    sizes = ("length", "tokens", "vocabulary", "rules", "scaffolds", "tests")
+    sizes = ("length", "tokens", "vocabulary", "rules", "scaffolds", "tests", "test_length")
     check_whole(config, sizes, error=DataError)
     check_seed(config.seed, least=0, error=DataError)
     if config.vocabulary > MOST_WORDS:
         raise DataError(f"vocabulary is {config.vocabulary}; {MOST_WORDS:,} tokens are the most")
+    _refuse_too_large(config)
     check_whole(config, ("copies",), least=0, error=DataError)
     if config.layout not in get_args(Layout):
         raise DataError(f"layout is {config.layout!r}; {nearest(config.layout, get_args(Layout))}")
@@ -246,6 +248,20 @@ def _refuse_impossible(config: ScaffoldConfig) -> None:
         raise DataError(
             f"a rule of {k} + 2 tokens does not fit into test sequences of {config.test_length}"
         )
+
+
+def _refuse_too_large(config: ScaffoldConfig) -> None:
+    """Raise if the text, the scaffolds or the tests have more tokens than any machine holds."""
+    for what, tokens in (
+        ("the text", config.tokens),
+        (f"{config.scaffolds:,} scaffolds", config.scaffolds * config.length),
+        (f"{config.tests:,} tests", config.tests * config.test_length),
+    ):
+        if tokens > MOST_TOKENS:
+            raise DataError(
+                f"{what} of scaffold length {config.length:,} would have {tokens:,} tokens; "
+                f"{MOST_TOKENS:,} are the most: ask for fewer"
+            )
 
 
 def _refuse_overfull(config: ScaffoldConfig) -> None:
