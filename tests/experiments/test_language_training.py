@@ -1,6 +1,7 @@
 """Seeds of a language whose models one process trains on CUDA: as one ensemble."""
 
 import os
+import shutil
 import signal
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
+from espalier.errors import FileError
 from espalier.experiments import RunCache
 from espalier.experiments.english_architectures import ByLayer, syntax_by_layer
 from espalier.experiments.english_figures import ModelsOfText, measure
@@ -118,3 +120,16 @@ def test_elsewhere_and_by_workers_each_seed_is_trained_alone(tmp_path, monkeypat
     train_seeds(english("small"), cache_of(tmp_path))  # the package's own model is read
     assert not list(tmp_path.glob("*/seed-*/*"))
     assert not list(tmp_path.glob("*/.*"))
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_weights_of_another_seed_are_refused(tmp_path, alone, place):
+    shutil.copytree(alone[0].path, tmp_path, dirs_exist_ok=True)
+    folders = sorted((tmp_path / LANGUAGE.folder).glob("seed-*"))
+    name = f"{list(RunFolder(folders[0]).checkpoints())[place]}.safetensors"
+    shutil.copy(folders[1] / name, folders[0] / name)
+    with pytest.raises(FileError, match=rf"{name} is another run's"):
+        syntax_rows(Checkpoints(LANGUAGE, "ends"), cache_of(tmp_path))
+    if place == -1:
+        with pytest.raises(FileError, match=rf"{name} is another run's"):
+            syntax_by_layer(ByLayer(LANGUAGE), cache_of(tmp_path))

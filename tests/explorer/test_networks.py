@@ -1,13 +1,16 @@
 """Sentences and pairs as the library gives them; whatever is typed is answered or refused."""
 
 import random
+import shutil
 
 import numpy as np
 import pytest
 
 import espalier as es
+from espalier.data import ScaffoldConfig
 from espalier.explorer import Session, answer
 from espalier.explorer.networks import PACKAGED
+from espalier.training import Network, Recipe
 from explorer.test_answers import typed
 
 SENTENCE = "the city of London is xyzzy"
@@ -76,3 +79,18 @@ def test_a_parse_is_shown_with_its_sentence(tmp_path):
     assert answer(session, "models", {})["sentences"] == ["the city"]
     assert answer(session, "sentence", {"sentence": "the city"})["parse"]["heads"] == [1, -1]
     assert answer(session, "sentence", {"sentence": "the king"})["parse"] is None
+
+
+def test_weights_of_another_run_are_refused(tmp_path):
+    config = es.ScaffoldRun(
+        ScaffoldConfig(tokens=720, vocabulary=20, rules=20, scaffolds=5, copies=4, tests=5),
+        Network(hidden=6),
+        Recipe(epochs=1, batch=6, window=30),
+    )
+    for run in config.with_seeds((1, 2)):
+        es.train(run, tmp_path / f"k{run.corpus.seed}", device="cpu")
+    asked = {"model": "run k1", "sentence": "w1 w2 w3"}
+    session = Session(runs=str(tmp_path))
+    shutil.copy(tmp_path / "k2" / "epoch-1.safetensors", tmp_path / "k1")
+    assert "epoch-1.safetensors is another run's" in answer(session, "sentence", asked)["error"]
+    assert answer(session, "sentence", asked | {"model": "run k2"})["values"]

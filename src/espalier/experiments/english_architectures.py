@@ -122,6 +122,7 @@ def syntax_by_layer(config: ByLayer, cache: RunCache) -> list[Row]:
 def _seed_rows(of_seed: tuple[ByLayer, int], cache: RunCache) -> list[Row]:
     config, seed = of_seed
     folder, bank = trained_folder(config.language, seed, cache), read_bank(config.language)
+    folder.check_last_checkpoint()
     model = load_language_model(checkpoints(folder.path)[-1])
     pairs, words = pairs_of(bank), describe_words(model, bank)
     return [
