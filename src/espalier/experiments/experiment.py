@@ -29,8 +29,7 @@ class Experiment:
     """One figure or table of a paper.
 
     `measure` needs torch and numpy, and what `needs` names: rows can be computed where there is
-    little else.
-    Of several models only those are `drawn` whose names have all of these words.
+    little else. Of several models only those are `drawn` whose names have all of these words.
     """
 
     summary: str
