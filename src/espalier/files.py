@@ -71,6 +71,17 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def settle(path: Path) -> None:
+    """Wait until a file and its name are on the disk, to outlive a power cut."""
+    with onto_disk(path):
+        for one in (path, path.parent):
+            handle = os.open(one, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse the name of what is there and cannot be replaced by a file.
 

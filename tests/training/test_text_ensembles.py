@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ import espalier as es
 from espalier.data import BranchingConfig, branching_corpus
 from espalier.errors import ConfigError, FileError
 from espalier.nets.language import load_language_model
-from espalier.runs import Interrupted, RunFolder, locked
+from espalier.runs import LOCK, Interrupted, RunFolder, locked
 from espalier.training import (
     Network,
     Recipe,
@@ -23,6 +24,7 @@ from espalier.training import (
     train,
     train_ensembles,
 )
+from espalier.training.sweep import splitting
 from espalier.training.sweep.running import is_pending
 from killed_writes import ends_at_a_write
 from training.test_sweep import assert_same_folder
@@ -199,6 +201,24 @@ def test_a_split_keeps_no_more_than_one_checkpoint_twice(tmp_path, data, monkeyp
     runs = seeds_of(data)
     folders = train_in(tmp_path, runs)
     assert twice == [1] * sum(len(RunFolder(folder).checkpoints()) for folder in folders)
+
+
+def test_what_members_have_outlives_a_power_cut_before_the_ensemble_is_removed(
+    tmp_path, data, monkeypatch
+):
+    settled: list[Path] = []
+    monkeypatch.setattr(splitting, "settle", settled.append)
+    remove = RunFolder.remove_checkpoint
+
+    def removing(folder, name):
+        given = {file.parent for file in settled if file.stem == name}
+        assert len(given) == 3
+        remove(folder, name)
+
+    monkeypatch.setattr(RunFolder, "remove_checkpoint", removing)
+    for folder in train_in(tmp_path, seeds_of(data)):
+        kept = {file for file in folder.iterdir() if file.is_file() and file.name != LOCK}
+        assert kept <= set(settled)
 
 
 @pytest.mark.filterwarnings("ignore:.* was left by process")

@@ -22,7 +22,7 @@ import types
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 _BUILTINS = (
     "abs all any bool bytes chr complex dict divmod enumerate filter float format frozenset int "
@@ -128,7 +128,7 @@ class Reading:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         self._all((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
         self._all(vars(function).values())
-        own = function.__builtins__  # type: ignore[attr-defined]
+        own = cast(Any, function).__builtins__  # which typeshed does not always know
         self._code(function.__code__, ChainMap(function.__globals__, own), cells)
 
     def _code(

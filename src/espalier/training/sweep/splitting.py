@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from espalier.errors import EspalierError, FileError
+from espalier.files import settle
 from espalier.runs import IDENTITY, MANIFEST, Row, RunFolder, Snapshot, identity_of, steps_of
 from espalier.training.ensemble import member_state
 from espalier.training.groupable import Groupable
@@ -67,6 +68,8 @@ def split_ensemble(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
         part.folder.tidy(identity=part.identity)
         part.folder.save_resume(member_state(state, part.index), step, identity=part.identity)
         part.folder.write_manifest(_manifest_of(part, manifest, measured))
+        for file in part.folder.path.iterdir():
+            settle(file)  # whoever called removes the ensemble
 
 
 def _parts_of(
@@ -114,6 +117,7 @@ def _keeps(run: Groupable, measured: Sequence[Row]) -> bool:
 
 
 def _split_checkpoint(weights: Snapshot, name: str, whose: Sequence[_Part]) -> None:
+    """Give each its own, on the disk to stay: the ensemble's are removed next."""
     # Members of a group share their dropout: it is in the shape.
     ensembles = ("members", "dropout", "metrics")
     metadata = {key: v for key, v in weights.metadata.items() if key not in ensembles}
@@ -122,7 +126,7 @@ def _split_checkpoint(weights: Snapshot, name: str, whose: Sequence[_Part]) -> N
         own = {key: tensor[part.index].clone() for key, tensor in weights.tensors.items()}
         metrics = json.dumps(part.own(measured))
         snapshot = Snapshot(own, metadata | {"metrics": metrics})
-        part.folder.save_checkpoint(name, snapshot, identity=part.identity)
+        settle(part.folder.save_checkpoint(name, snapshot, identity=part.identity))
 
 
 def _manifest_of(
