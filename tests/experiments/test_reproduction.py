@@ -34,9 +34,11 @@ LABELS = {
 
 
 def words_of(figure):
-    """Everything that is written in a figure."""
-    return "\n".join(
-        text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))
+    """Everything that is written in a figure, however its lines are broken."""
+    return " ".join(
+        word
+        for text in figure.findobj(lambda one: hasattr(one, "get_text"))
+        for word in text.get_text().split()
     )
 
 

@@ -14,6 +14,7 @@ from pandas.testing import assert_frame_equal
 
 import espalier as es
 from espalier.experiments import find
+from espalier.runs import RunFolder
 
 NAMES = [f"bottom-up-figure-{number}" for number in NUMBERS]
 
@@ -41,8 +42,8 @@ def carried(cache, tmp_path_factory):
         experiment = find(name)
         cache.rows(experiment.measure, experiment.config("smoke"))
     for lines in cache.path.glob("*/metrics.parquet"):
-        rows = pd.read_parquet(lines)  # as it would have stayed there
-        rows.to_json(lines.with_suffix(".jsonl"), orient="records", lines=True)
+        folder = RunFolder(lines.parent)
+        folder.write_rows(folder.rows())  # as they would have stayed there
         lines.unlink()
     command = [sys.executable, "-c", SCRIPT, str(out), str(cache.path), *NAMES]
     subprocess.run(command, check=True, capture_output=True)
