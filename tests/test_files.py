@@ -86,6 +86,45 @@ def test_a_full_disk_is_told_as_such(tmp_path, write):
     assert os.listdir(tmp_path) == ["note"]
 
 
+@pytest.mark.parametrize("write", [write_text, write_arrow, write_tensors])
+def test_what_takes_a_files_place_is_on_the_disk_before(tmp_path, write, monkeypatch):
+    """Else a power cut could leave the name, and nothing behind it."""
+    flushed, path, fsync, replace = set(), tmp_path / "note", os.fsync, Path.replace
+
+    def noted(handle):
+        fsync(handle)
+        flushed.add(os.fstat(handle).st_ino)
+
+    def checked(self, target):
+        assert target != path or self.stat().st_ino in flushed
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(Path, "replace", checked)
+    write(path, "text")
+    assert path.stat().st_ino in flushed
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.EDQUOT])
+def test_a_disk_that_cannot_be_waited_for_is_trusted_and_one_that_fails_then_is_named(
+    tmp_path, code, monkeypatch
+):
+    path = tmp_path / "note"
+    write_text(path, "old")
+    monkeypatch.setattr(os, "fsync", lambda handle: fail(code))
+    if code == errno.EINVAL:
+        write_text(path, "new")
+    else:
+        with pytest.raises(FileError, match=r"cannot write .*note: .*quota"):
+            write_text(path, "new")
+    assert path.read_text() == ("new" if code == errno.EINVAL else "old")
+    assert os.listdir(tmp_path) == ["note"]
+
+
+def fail(code):
+    raise OSError(code, os.strerror(code))
+
+
 def test_other_errors_of_the_system_stay_what_they_are(tmp_path):
     with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "note"):
         (tmp_path / "absent").read_text()

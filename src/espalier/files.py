@@ -66,6 +66,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             umask = os.umask(0)
             os.umask(umask)
             temporary.chmod(0o666 & ~umask)
+            _flush(temporary)  # or a power cut could leave the name with nothing behind it
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
@@ -74,12 +75,22 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 def settle(path: Path) -> None:
     """Wait until a file and its name are on the disk, to outlive a power cut."""
     with onto_disk(path):
-        for one in (path, path.parent):
-            handle = os.open(one, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        _flush(path)
+        _flush(path.parent)
+
+
+def _flush(path: Path) -> None:
+    """Wait until what a file or folder holds is on the disk, where the file system can tell."""
+    if os.name == "nt":  # pragma: no cover - waits for files alone that are open for writing
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
