@@ -11,10 +11,12 @@ from cyclopts import App, CycloptsError, Parameter
 from cyclopts.completion.detect import ShellDetectionError
 
 from espalier.commands import (
+    INTERRUPTED,
     NamedArguments,
     decomposition,
     demo_command,
     doctor_command,
+    ended_as_by_ctrl_c,
     explore_command,
     hearing_ctrl_c,
     learnability,
@@ -68,6 +70,12 @@ def main(words: list[str] | None = None) -> None:
     `words` are those of the shell by default.
     """
     open_streams()
+    with ended_as_by_ctrl_c():
+        _run(words)
+
+
+def _run(words: list[str] | None) -> None:
+    """Run a command, and say in a line why it ends, if it does."""
     try:
         with hearing_ctrl_c(), warning_in_one_line():
             app(words, exit_on_error=False, print_error=False)
@@ -77,7 +85,7 @@ def main(words: list[str] | None = None) -> None:
         where = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
         _end(f"{error}{where}")
     except KeyboardInterrupt as stopped:  # a run says where it was saved, if it was
-        _end(str(stopped) or "interrupted", 130)
+        _end(str(stopped) or "interrupted", INTERRUPTED)
     except BrokenPipeError:
         # The reader went away (`espalier trace ... | head`): nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

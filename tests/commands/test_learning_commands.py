@@ -152,23 +152,22 @@ def test_seeds_are_those_of_the_file_unless_a_flag_says_otherwise(app, tmp_path)
         assert len(RunFolder(out).rows()) == 10 * members
 
 
-def test_ctrl_c_from_the_shell(tmp_path):
-    """The run is saved, and the exit status is that of an interrupt."""
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_kill_from_the_shell(tmp_path, sent):
+    """The run is saved, and the exit status is that of the signal."""
     out = tmp_path / "run"
     words = ["train", "parity", "--length", "2", "--steps", "100000", "--yes"]
     words += ["--set", "recipe.measures=1000"]
-    code = (
-        f"import sys; from espalier.cli import app; sys.exit(app({words + with_settings(*TINY)!r} "
-    )
-    code += f"+ ['--out', {str(out)!r}, '--device', 'cpu']))"
+    words += [*with_settings(*TINY), "--out", str(out), "--device", "cpu"]
+    code = f"from espalier.cli import main; main({words!r})"
     run = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     rows = out / "metrics.jsonl"
     while not (rows.exists() and rows.read_text()) and run.poll() is None:
         time.sleep(0.1)  # once a row is measured, the run hears of Ctrl-C
     assert run.poll() is None, run.communicate()
-    os.kill(run.pid, signal.SIGINT)
+    os.kill(run.pid, sent)
     told = run.communicate(timeout=600)[1]
-    assert run.returncode == 130
+    assert run.returncode == 128 + sent
     assert "the same command goes on from there" in told
     assert RunFolder(out).manifest()["status"] == "interrupted"
     assert (out / "resume.safetensors").exists()

@@ -4,7 +4,12 @@ import warnings
 
 import pytest
 
-from espalier.commands import hearing_ctrl_c, warning_in_one_line
+from espalier.commands import (
+    INTERRUPTED,
+    ended_as_by_ctrl_c,
+    hearing_ctrl_c,
+    warning_in_one_line,
+)
 from espalier.errors import FileError
 
 
@@ -28,6 +33,48 @@ def test_other_errors_stay_what_they_are():
         raise AttributeError
     with pytest.raises(FileError, match="told in words"):
         taken_for(FileError("told in words"))
+
+
+def killed_and_ended():
+    """A command that ends as at Ctrl-C, of a kill."""
+    with ended_as_by_ctrl_c():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except KeyboardInterrupt:
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL  # a second one kills
+            raise SystemExit(INTERRUPTED) from None
+
+
+@pytest.mark.parametrize("hears", [signal.default_int_handler, signal.SIG_IGN])
+def test_kill_is_heard_as_ctrl_c_even_where_that_is_ignored(hears):
+    before = signal.signal(signal.SIGINT, hears)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            killed_and_ended()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("status", [0, 2, INTERRUPTED])
+def test_other_ends_keep_their_status(status):
+    with pytest.raises(SystemExit) as ended, ended_as_by_ctrl_c():
+        raise SystemExit(status)
+    assert ended.value.code == status
+
+
+def test_a_handler_of_ones_own_stays():
+    def own(signum, frame):
+        raise AssertionError
+
+    before = signal.signal(signal.SIGTERM, own)
+    try:
+        with ended_as_by_ctrl_c():
+            assert signal.getsignal(signal.SIGTERM) is own
+        assert signal.getsignal(signal.SIGTERM) is own
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_warning_is_one_line(capsys):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from espalier.commands.terminal import INTERRUPTED
 from espalier.errors import ConfigError, harmless
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def reporting(*, yes: bool = True, smaller: str = "") -> Iterator[Progress]:
             yield lines if yes else Trial(lines, smaller)
     except Interrupted as stopped:
         say(str(stopped))
-        raise SystemExit(130) from None
+        raise SystemExit(INTERRUPTED) from None
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a command stands in: streams that may be closed or no UTF-8, warnings, and Ctrl-C."""
+"""What a command stands in: streams that may be closed or no UTF-8, warnings, and signals."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from espalier.errors import EspalierError, harmless
+
+INTERRUPTED = 128 + signal.SIGINT  # the exit status of what Ctrl-C ended
 
 
 def open_streams() -> None:
@@ -47,6 +49,37 @@ def hearing_ctrl_c() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def ended_as_by_ctrl_c() -> Iterator[None]:
+    """A block that SIGTERM ends as Ctrl-C does, with exit status 143; the second acts at once.
+
+    It is what `kill`, a cluster at a job's time limit and a container that is stopped send first.
+    """
+    plain = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not plain or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    told = threading.Event()
+
+    def end(signum: int, frame: Any) -> None:
+        told.set()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        hears = signal.getsignal(signal.SIGINT)
+        if not callable(hears):  # ignored, as in a shell's background
+            raise KeyboardInterrupt
+        hears(signal.SIGINT, frame)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    except SystemExit as ended:
+        if told.is_set() and ended.code == INTERRUPTED:
+            raise SystemExit(128 + signal.SIGTERM) from None
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager
