@@ -63,10 +63,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary = Path(name)
         try:
             yield temporary
+            _flush(temporary)  # or a power cut could leave the name with nothing behind it
             umask = os.umask(0)
             os.umask(umask)
             temporary.chmod(0o666 & ~umask)
-            _flush(temporary)  # or a power cut could leave the name with nothing behind it
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ import espalier as es
 from espalier.errors import ConfigError, FileError
 from espalier.experiments import RunCache, find, names, read_reproduction, reproduce
 from espalier.experiments.deadline import deadline
-from espalier.experiments.parity_models import label_of
+from espalier.experiments.parity_models import Learners, label_of
 from espalier.experiments.scaffold_models import familiarity
 from espalier.experiments.scaffold_rows import OverEpochs
 from espalier.runs import Interrupted, RunFolder, Workers
@@ -338,10 +338,26 @@ def test_what_rows_need_is_asked_for_before_anything_is_trained(
     assert not list(tmp_path.iterdir())
 
 
+def test_what_is_finished_is_read_without_what_its_rows_needed(cache, tmp_path, monkeypatch):
+    first = reproduce("syntax-branching", scale="smoke", out=tmp_path, runs=cache)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    again = reproduce("syntax-branching", scale="smoke", out=tmp_path, runs=tmp_path / "none")
+    assert_frame_equal(first.rows, again.rows)
+
+
+def test_a_config_with_nothing_that_the_figure_shows_is_refused(cache, tmp_path):
+    config = find("alta-figure-10").config("smoke")
+    absolute = tuple(one for one in config.learners if "absolute" in label_of(one))
+    assert absolute
+    with pytest.raises(ConfigError, match="none of those of config= has"):
+        reproduce("alta-figure-10", config=Learners(absolute), out=tmp_path / "out", runs=cache)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("name", ["alta-figure-10", "alta-figure-11"])
 def test_what_the_figure_does_not_show_is_refused_before_it_is_trained(cache, tmp_path, name):
     places = {"scale": "smoke", "out": tmp_path / "out", "runs": cache}
-    refused = r"shows those alone that have 'relative positions'.* 'absolute positions'; choose"
+    refused = r"shows those alone that have 'relative positions'.* 'absolute positions' has; choose"
     with pytest.raises(ConfigError, match=refused):
         reproduce(name, only=["absolute positions"], **places)
     assert not (tmp_path / "out").exists()

@@ -312,3 +312,32 @@ def test_code_that_could_hold_a_coin_is_told_from_code_that_cannot():
     assert grows.unchanged()
     GROWING.append(1)
     assert not grows.unchanged()
+
+
+class Proxy:
+    """Stands for what is there later, as the current request of a server does."""
+
+    @property
+    def __class__(self):
+        raise LookupError("there is none yet")
+
+
+class Kind(type):
+    def __getattr__(cls, name):
+        raise RuntimeError(f"no {name} yet")
+
+
+class Names(dict):
+    def __missing__(self, name):
+        raise RuntimeError(f"no {name} yet")
+
+
+@pytest.mark.parametrize("make", [Proxy, Kind("Odd", (), {})], ids=["proxy", "kind"])
+def test_objects_that_raise_when_they_are_looked_at_may_be_coins(make):
+    odd = make()
+    assert read_code(lambda z: odd if z else 0) is None
+
+
+def test_names_that_raise_when_they_are_looked_up_may_be_coins():
+    code = (lambda z: absent + 1).__code__  # noqa: F821
+    assert read_code(types.FunctionType(code, Names(__builtins__={}))) is None

@@ -8,6 +8,7 @@ import espalier as es
 from espalier import zoo
 from espalier.compiler import CompiledModel
 from espalier.interventions import Set
+from espalier.language import Program, halt_spec, program_spec, var
 from espalier.programs import Verification, agreement, ask, generation
 from espalier.runs import by_parts
 
@@ -47,7 +48,7 @@ def test_a_wrong_embedding_is_located() -> None:
     found = es.verify(ENTRY.program, BATCH, model=spoiled(token_embedding=table))
     assert not found.ok
     first = found.disagreements[0]
-    assert (first.input, first.layer, first.sublayer) == (1, 0, "embedding")
+    assert (first.input, first.layer, first.sublayer) == (0, 0, "embedding")
     assert (first.position, first.variable) == (1, "parity")
     assert (first.interpreter, first.weights) == ("1", "0")
     assert {one.input for one in found.disagreements} == {0, 1}
@@ -150,3 +151,51 @@ def test_interventions_are_compared_by_one_process() -> None:
     with pytest.raises(es.ConfigError, match="workers = -1"):
         es.verify(ENTRY.program, BATCH, workers=-1)
     assert es.verify(ENTRY.program, [], workers=2).ok
+
+
+def stretched(halts: bool) -> Program:
+    """Counts its layers, modulo 3, and halts when there are as many as its token says; or never."""
+
+    def step(z: dict[str, int]) -> None:
+        z["layer"] = (z["layer"] + 1) % 8
+        z["count"] = ((z["layer"] + 1) % 8) % 3
+        if halts and z["layer"] + 1 == z["wanted"]:
+            z["done"] = 1
+
+    variables = {
+        "wanted": var(8, input_init_fn=lambda token: token),
+        "layer": var(8),
+        "count": var(3),
+        "done": var(2),
+    }
+    return program_spec(
+        variables=variables,
+        heads={},
+        ffn_fn=step,
+        output_name="count",
+        input_range=8,
+        halt_spec=halt_spec("done"),
+    )
+
+
+@pytest.mark.parametrize("kept", [5, 1000])
+def test_what_is_said_of_an_input_does_not_depend_on_the_others(monkeypatch, kept) -> None:
+    """Where the weights never halt, and disagree more often than is kept, too."""
+    monkeypatch.setattr(agreement, "KEPT", kept)
+    monkeypatch.setattr(verification, "PART", 4)
+    by_parts = verification.by_parts
+    monkeypatch.setattr(
+        verification, "by_parts", lambda *some, workers, **more: by_parts(*some, **more)
+    )
+    model = es.compile_program(stretched(halts=False))
+    batch = [(2 + (7 * n) % 5,) for n in range(30)]
+    whole, parts = (
+        es.verify(stretched(halts=True), batch, model=model, workers=workers) for workers in (0, 1)
+    )
+    assert whole.count > 30
+    assert whole == parts
+    assert [one.input for one in whole.disagreements] == sorted(
+        one.input for one in whole.disagreements
+    )
+    alone = [es.verify(stretched(halts=True), [one], model=model).count for one in batch]
+    assert whole.count == sum(alone)

@@ -25,6 +25,7 @@ from espalier.runs import (
     LostWorkersError,
     RunFolder,
     Workers,
+    by_parts,
     cluster,
     fill_table,
     locked,
@@ -398,3 +399,12 @@ def test_processes_end_with_the_one_that_began_them(tmp_path):
 def signature(folder):
     file = folder / LOCK
     return file.read_text() if file.exists() else ""
+
+
+def ends_its_process(numbers):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_process_of_what_is_kept_nowhere_is_told_so():
+    with pytest.raises(LostWorkersError, match=r"^2 processes were lost.*; nothing was kept, and"):
+        by_parts(ends_its_process, range(4), size=2, workers=Workers(1))

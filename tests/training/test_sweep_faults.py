@@ -325,3 +325,16 @@ def test_cells_whose_manifests_were_lost_are_told(tmp_path):
         (folder / "manifest.json").unlink()
     with pytest.raises(ConfigError, match="seed=0 holds no run, but epoch-1"):
         run_sweep(plan(tmp_path, "a", seeds=(0, 1), epochs=3), device="cpu")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("nowhere", path), os.mkdir])
+def test_what_a_person_put_into_a_cells_folder_does_not_hold_up_its_splitting(tmp_path, make):
+    """Neither a pipe, which nobody writes to, nor a link to what is not there."""
+    sweep = plan(tmp_path, "own", seeds=(0, 1))
+    for cell in sweep.cells:
+        (sweep.out / cell.name).mkdir(parents=True)
+        make(sweep.out / cell.name / "notes")
+    run_sweep(sweep, device="cpu")
+    for cell in sweep.cells:
+        assert RunFolder(sweep.out / cell.name).manifest()["status"] == "finished"
+    assert not list(sweep.out.glob(".ensemble*"))

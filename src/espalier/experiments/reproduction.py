@@ -39,7 +39,7 @@ from espalier.experiments.parity_models import (
 from espalier.experiments.protocols import Protocols
 from espalier.experiments.registry import find
 from espalier.experiments.scaffold_models import ScaffoldModels
-from espalier.files import write_figure
+from espalier.files import as_path, write_figure
 from espalier.results import Result
 from espalier.runs import (
     HERE,
@@ -145,16 +145,19 @@ def reproduce(
             "to that"
         )
     experiment = find(name)
-    experiment.refuse_lacking(name)
     chosen = experiment.config(check_scale(scale)) if config is None else config
     chosen = _narrowed(chosen, only)
-    if only and experiment.drawn and not _named(chosen, experiment.drawn):
+    if experiment.drawn and not _named(chosen, experiment.drawn):
+        given = f"those with {' and '.join(map(repr, only))}" if only else "those of config="
         raise ConfigError(
             f"{name} shows those alone that have {' and '.join(map(repr, experiment.drawn))}, and "
-            f"none of these has {' and '.join(map(repr, only))}; choose others"
+            f"none of {given} has; choose others"
         )
     ending = "-".join([scale, *(word.replace(" ", "-") for word in only)])
-    folder = RunFolder.create(Path("reproductions", f"{name}-{ending}") if out is None else out)
+    place = Path("reproductions", f"{name}-{ending}") if out is None else as_path(out)
+    if (RunFolder(place).manifest() or {}).get("status") != "finished":
+        experiment.refuse_lacking(name)
+    folder = RunFolder.create(place)
     asked = _asked_for(name, scale, chosen)
     old = _same_as_before(folder, asked)
     if old is None or old["status"] != "finished":

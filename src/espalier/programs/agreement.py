@@ -61,11 +61,18 @@ class Verification(Result):
         return not self.count and not self.errors
 
     def add(self, found: Iterable[Disagreement]) -> None:
-        """Count disagreements, and keep the first of them."""
+        """Count disagreements, and keep those of the first inputs."""
         for one in found:
             self.count += 1
-            if len(self.disagreements) < KEPT:
-                self.disagreements.append(one)
+            self.disagreements.append(one)
+            if len(self.disagreements) == 2 * KEPT:
+                self.keep_first()
+
+    def keep_first(self) -> None:
+        """Put inputs in their order, whatever order they came in, and forget what is too many."""
+        self.disagreements.sort(key=lambda one: one.input)
+        del self.disagreements[KEPT:]
+        self.errors = dict(sorted(self.errors.items()))
 
     @classmethod
     def of(cls, parts: Iterable[Verification], *, edited: bool) -> Verification:

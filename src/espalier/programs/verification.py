@@ -119,6 +119,7 @@ def _compare_all(
         done += len(numbers)
         if progress is not None:
             progress(done, len(sequences))
+    result.keep_first()
     return result
 
 
@@ -141,8 +142,29 @@ def _compare_chunk(
         _compare_runs(machine.program, found, runs, result)
     elif good:
         _compare_layers(machine, model, sequences, list(good), max_layers, result)
-        answers = model.run_many(good.values(), max_layers=most)
-        _compare_runs(machine.program, dict(zip(good, answers, strict=True)), runs, result)
+        answers = dict(zip(good, model.run_many(good.values(), max_layers=most), strict=True))
+        if max_layers is None:
+            answers |= _answers_of_late(model, good, runs, answers)
+        _compare_runs(machine.program, answers, runs, result)
+
+
+def _answers_of_late(
+    model: CompiledModel,
+    sequences: Mapping[int, Sequence[int]],
+    runs: Mapping[int, Run],
+    answers: Mapping[int, Run],
+) -> dict[int, Run]:
+    """What the model answers after one layer more than its input needs, where it went on.
+
+    So what is said of an input does not depend on those that it was compared with.
+    """
+    late = {n: run.layers + 1 for n, run in runs.items() if answers[n].layers > run.layers + 1}
+    found = dict[int, Run]()
+    for most in set(late.values()):
+        own = [number for number, layers in late.items() if layers == most]
+        again = model.run_many([sequences[n] for n in own], max_layers=most)
+        found |= dict(zip(own, again, strict=True))
+    return found
 
 
 def _comparer(model: CompiledModel, result: Verification) -> Compare:

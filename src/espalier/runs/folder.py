@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from espalier.runs.lock import check_held, signature_of
 from espalier.runs.manifest_file import read_manifest
 from espalier.runs.rows import (
     IDENTITY,
-    are_equal,
+    agree,
     read_lines,
     read_parquet,
     whole_lines,
@@ -108,33 +109,35 @@ class RunFolder:
     def rows(self, table: str = "metrics") -> list[Row]:
         """The rows of a table, in the order they were measured; the newer file wins.
 
-        Measures of a finished run are those that its last weights say.
+        Measures of a finished run that do not say whose they are agree with its last weights.
         """
-        found = self._rows(table)
+        found, are_own = self._rows(table)
         last = (self.manifest() or {}).get("last_checkpoint") if table == "metrics" else None
-        if isinstance(last, str):
+        if isinstance(last, str) and not are_own:
             self.check_measures(found, last)
         return found
 
-    def _rows(self, table: str) -> list[Row]:
+    def _rows(self, table: str) -> tuple[list[Row], bool]:
+        """The rows of a table, and whether all say that they are this run's."""
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
         parts = sorted((self.path / table).glob("part-*.parquet"))
         if lines.exists() and not parts:
-            return read_lines(lines)
+            return read_lines(lines), False
         files, own = [file for file in parts or [parquet] if file.exists()], self.identity()
-        return [row for file in files for row in read_parquet(file, own)]
+        read = [read_parquet(file, own) for file in files]
+        return [row for rows, _ in read for row in rows], all(said for _, said in read)
 
     def check_measures(self, rows: Sequence[Row], checkpoint: str) -> None:
         """Raise if weights say other measures of their step than these rows; either may lack it."""
         file = self._file(f"{checkpoint}.safetensors")
-        file.check_whose()
+        file.is_own()
         said, step = file.measures(), file.step()
         own = [row for row in rows if row.get("step") == step]
-        if own and said and not are_equal(own, said):
+        if own and said and not agree(own, said):
             raise FileError(
                 f"{self.path}: the measures of step {step:,} in its table metrics are not those "
-                f"that {file.path.name} says; one of the two is another run's: copy this run's own "
-                f"there, or remove the one that is not"
+                f"that {file.path.name} says; they were edited, or one of the two is another "
+                f"run's: copy this run's own there, or remove the one that is not"
             )
 
     def own_tables(self) -> set[str]:
@@ -227,7 +230,7 @@ class RunFolder:
     def load_checkpoint(self, name: str) -> Snapshot:
         """The weights kept under a name."""
         found = self._file(f"{name}.safetensors").load("give the command that trained it again")
-        self.check_measures(self.rows(), name)
+        self.check_checkpoint(name)
         return found
 
     def last_checkpoint(self) -> Snapshot:
@@ -253,8 +256,19 @@ class RunFolder:
             self.check_checkpoint(name)
 
     def check_checkpoint(self, name: str) -> None:
-        """Raise if the weights under a name are those of another run."""
-        self.check_measures(self._rows("metrics"), name)
+        """Raise if the weights under a name are those of another run.
+
+        Those of before do not say whose they are: by their measures, where these can be read.
+        """
+        unread = find_spec("pyarrow") is None and not (self.path / "metrics.jsonl").exists()
+        if not self._file(f"{name}.safetensors").is_own() and not unread:
+            self.check_measures(self._rows("metrics")[0], name)
+
+    def check_own(self) -> None:
+        """Raise if the state, the last weights or the measures of a finished run are another's."""
+        for name in (RESUME, *(f"{name}.safetensors" for name in list(self.checkpoints())[-1:])):
+            self._file(name).is_own()
+        self.rows()
 
     def _check_last_is_there(self) -> None:
         """Raise if a finished run has earlier weights, and the last that it kept are gone.

@@ -96,17 +96,21 @@ HERE = Workers()
 class LostWorkersError(EspalierError):
     """Processes ended while they worked; `jobs` are those they had, each with what ended it.
 
+    Of what is kept nowhere, the same command does everything `anew`.
+
     >>> str(LostWorkersError([(Job("a"), "its process was killed")]))[:53]
     'a process was lost while it worked: a: its process wa'
     """
 
-    def __init__(self, jobs: Sequence[tuple[Job, str]]) -> None:
+    def __init__(self, jobs: Sequence[tuple[Job, str]], *, anew: bool = False) -> None:
         count = "a process was" if len(jobs) == 1 else f"{len(jobs)} processes were"
         named = "; ".join(f"{job.name}: {why}" for job, why in jobs[:4])
-        super().__init__(
-            f"{count} lost while it worked: {named}; the others were done, and the same command "
-            f"does what is missing"
+        rest = (
+            "nothing was kept, and the same command does everything anew"
+            if anew
+            else "the others were done, and the same command does what is missing"
         )
+        super().__init__(f"{count} lost while it worked: {named}; {rest}")
         self.jobs = tuple(jobs)
 
 

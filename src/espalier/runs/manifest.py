@@ -119,6 +119,7 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
         refuse_other_config(folder, {"kind": old["kind"]}, {"kind": manifest["kind"]})
         refuse_other_config(folder, old["config"], manifest["config"])
         refuse_other_data(folder, old["data"], manifest["data"])
+        folder.check_own()  # before the manifest says of a finished run that it is not
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
         manifest |= _machines(old, manifest)
         if IDENTITY in old:  # later versions may describe the same settings in other words

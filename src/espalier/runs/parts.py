@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from espalier.runs.jobs import HERE, Job, Workers, run_jobs
+from espalier.runs.jobs import HERE, Job, LostWorkersError, Workers, run_jobs
 
 Counts = Callable[[int, int], None]  # inputs done, inputs in all
 Input = TypeVar("Input")
@@ -34,11 +34,14 @@ def by_parts(
     if len(jobs) == 1 and workers.cluster is None:
         workers = HERE  # a process would only begin and end
     found, done = {}, 0
-    for job, one in run_jobs(function, jobs, workers):
-        found[job.name] = one
-        done += len(job.arguments[0])
-        if progress is not None:
-            progress(done, len(inputs))
+    try:
+        for job, one in run_jobs(function, jobs, workers):
+            found[job.name] = one
+            done += len(job.arguments[0])
+            if progress is not None:
+                progress(done, len(inputs))
+    except LostWorkersError as lost:
+        raise LostWorkersError(lost.jobs, anew=True) from lost
     return [found[job.name] for job in jobs]
 
 

@@ -23,11 +23,16 @@ def whole_lines(file: Path) -> list[str]:
     return [line for line in whole.split("\n") if line]
 
 
-def read_parquet(file: Path, identity: str | None = None) -> list[Row]:
-    """The rows of one file, if no other run than that with this identity wrote them."""
-    import pyarrow
-    import pyarrow.parquet
+def read_parquet(file: Path, identity: str | None = None) -> tuple[list[Row], bool]:
+    """The rows of one file, and whether it says that they are those of the run of this identity.
 
+    Those of another run are refused; what was written before, or anew by a person, does not say.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise FileError(f"{file} cannot be read without pyarrow; install that") from error
     check_utf8(file)
     check_readable(file)
     try:
@@ -38,32 +43,46 @@ def read_parquet(file: Path, identity: str | None = None) -> list[Row]:
             f"{file} is damaged ({error}); remove it to go on without the measures in it"
         ) from error
     whose = (table.schema.metadata or {}).get(IDENTITY.encode())
-    refuse_others(file, whose and whose.decode(errors="replace"), identity, "remove it")
-    return found
+    said = whose and whose.decode(errors="replace")
+    return found, is_own(file, said, identity, "remove it")
 
 
-def refuse_others(file: Path, whose: str | None, identity: str | None, remedy: str) -> None:
-    """Raise if a file is another run's than its folder; those of before do not say whose."""
-    if None not in (whose, identity) and whose != identity:
+def is_own(file: Path, whose: str | None, identity: str | None, remedy: str) -> bool:
+    """Whether a file says that it is its folder's run's; that of another is refused.
+
+    Runs of before do not say whose they are.
+    """
+    if whose is None or identity is None:
+        return False
+    if whose != identity:
         raise FileError(
             f"{file} is another run's: its {IDENTITY} is {whose}, that of this folder's manifest "
             f"{identity}; copy this run's own there, or {remedy}"
         )
+    return True
 
 
-def are_equal(rows: list[Row], others: list[Row]) -> bool:
-    """Whether rows hold the same; what one of them lacks is None in Parquet.
+def agree(rows: list[Row], others: list[Row]) -> bool:
+    """Whether rows hold the same by the names that both have: a person may add some, or drop some.
 
-    >>> are_equal([{"loss": float("nan"), "rate": None}], [{"loss": float("nan")}])
+    What one of them lacks is None in Parquet, and so, to pandas, is what is not a number.
+
+    >>> agree([{"loss": float("nan"), "bits": 1.5}], [{"loss": None, "rate": 0.1}])
     True
+    >>> agree([{"loss": 0.5}], [{"loss": 0.25}])
+    False
     """
-    return [_written(row) for row in rows] == [_written(row) for row in others]
+    return len(rows) == len(others) and all(
+        row[name] == other[name]
+        for one, another in zip(rows, others, strict=True)
+        for row, other in [(_numbers(one), _numbers(another))]
+        for name in row.keys() & other.keys()
+    )
 
 
-def _written(row: Row) -> dict[str, object]:
-    return {
-        name: "nan" if value != value else value for name, value in row.items() if value is not None
-    }
+def _numbers(row: Row) -> Row:
+    """What a row says that is there, and is a number if it is none."""
+    return {name: one for name, one in row.items() if one is not None and one == one}
 
 
 def write_parquet(file: Path, rows: list[Row], identity: str | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from espalier.errors import FileError, ModelError
 from espalier.files import check_readable
 from espalier.runs.learner import Row, Snapshot
-from espalier.runs.rows import IDENTITY, refuse_others
+from espalier.runs.rows import IDENTITY, is_own
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TensorFile:
         from safetensors import SafetensorError, safe_open
 
         try:
-            with safe_open(self.path, "pt") as opened:
+            with safe_open(self.path, "np") as opened:  # which needs no torch
                 return dict(opened.metadata() or {})
         except (OSError, SafetensorError):
             return None
@@ -65,7 +65,7 @@ class TensorFile:
             raise FileError(f"{self.path} is damaged ({error}); {remedy}") from error
         except FileError as error:
             raise FileError(f"{error}; {remedy}") from error
-        refuse_others(self.path, metadata.get(IDENTITY), self.identity, remedy)
+        is_own(self.path, metadata.get(IDENTITY), self.identity, remedy)
         metadata = {key: v for key, v in metadata.items() if key not in (CHECKSUMS, IDENTITY)}
         return Snapshot(tensors, metadata)
 
@@ -77,6 +77,9 @@ class TensorFile:
         write_safetensors(self.path, snapshot.tensors, snapshot.metadata | own)
         return self.path
 
-    def check_whose(self) -> None:
-        """Raise if it is another run's; what cannot be read is for `load` to tell."""
-        refuse_others(self.path, (self.metadata() or {}).get(IDENTITY), self.identity, "remove it")
+    def is_own(self) -> bool:
+        """Whether it says that it is its folder's run's; that of another is refused.
+
+        What cannot be read is for `load` to tell.
+        """
+        return is_own(self.path, (self.metadata() or {}).get(IDENTITY), self.identity, "remove it")

@@ -68,8 +68,7 @@ def split_ensemble(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
         part.folder.tidy(identity=part.identity)
         part.folder.save_resume(member_state(state, part.index), step, identity=part.identity)
         part.folder.write_manifest(_manifest_of(part, manifest, measured))
-        for file in part.folder.path.iterdir():
-            settle(file)  # whoever called removes the ensemble
+        settle(part.folder.path)  # whoever called removes the ensemble
 
 
 def _parts_of(
