@@ -11,6 +11,7 @@ from espalier.nets.fusion import fused
 from espalier.nets.noise import Dice, Noise, mix
 from espalier.nets.plain import PlainBlock, PlainConfig, PlainTransformer
 from espalier.nets.room import refuse_beyond_memory
+from espalier.nets.rounding import ready_functions
 from espalier.nets.tensor_files import (
     CHECKSUMS,
     check_checksums,
@@ -34,6 +35,9 @@ __all__ = [
     "mix",
     "parse_json",
     "read_safetensors",
+    "ready_functions",
     "refuse_beyond_memory",
     "write_safetensors",
 ]
+
+ready_functions()  # whatever computes with torch here comes after this
