@@ -86,10 +86,10 @@ def main() -> None:
         workers = Workers(given.workers, given.cluster)
         with locked(folder):
             for part in fill_table(folder / "rows", cell, jobs, workers, columns=COLUMNS):
-                for row in read_parquet(folder / "rows" / f"part-{part.name}.parquet"):
+                for row in read_parquet(folder / "rows" / f"part-{part.name}.parquet")[0]:
                     print(json.dumps(row), file=sys.stderr, flush=True)
         files = [folder / "rows" / f"part-{job.name}.parquet" for job in jobs]
-        rows = with_slopes([row for file in files for row in read_parquet(file)])
+        rows = with_slopes([row for file in files for row in read_parquet(file)[0]])
     whole = not given.only and not given.most
     report("scaling", rows, whole=whole)
     if whole:
