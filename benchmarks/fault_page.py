@@ -91,7 +91,7 @@ def _table(name: str, found: dict[str, Any]) -> str:
     lines = [names, ["---"] * len(names), *([_shown(row[key]) for key in names] for row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     machine = (
-        f"{where['cpu']}, {where['threads']} thread, torch {where['torch']}, shared with other"
+        f"{where['cpu']}, threads: {where['threads']}, torch {where['torch']}, shared with other"
     )
     return f"{machine} work (`benchmarks/results/{name}.json`):\n\n{table}\n"
 
