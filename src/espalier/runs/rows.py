@@ -81,7 +81,7 @@ def agree(rows: list[Row], others: list[Row]) -> bool:
 
 
 def _numbers(row: Row) -> Row:
-    """What a row says that is there, and is a number if it is none."""
+    """What a row says, without what is missing or not a number."""
     return {name: one for name, one in row.items() if one is not None and one == one}
 
 
