@@ -1,9 +1,10 @@
 """docs/results/syntax.md from committed rows: `python -m docs.pages syntax`.
 
-Reads docs/results/data/syntax, with what one run left there
-(syntax.parquet, training.parquet, manifest.json), and branching.parquet, the rows of `espalier
-reproduce syntax-branching --scale paper`, and claims.parquet, those of `syntax-claims --scale
-small`, every number of each model; draws docs/images/syntax.
+Reads docs/results/data/syntax: trainings.parquet, every checkpoint of five models of English, with
+their curves and manifests; branching.parquet, the rows of `espalier reproduce syntax-branching
+--scale paper`; claims-small.parquet, those of `syntax-claims --scale small`, every number of each
+model; and earlier.parquet, one earlier training and the package's model at their last step. Draws
+docs/images/syntax.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pandas as pd
 from docs.pages.filling import DOCS, fill, markdown, write_picture
 from espalier import experiments
 from espalier.experiments import both_measures, label_probe
-from espalier.experiments.intervals import over_seeds
+from espalier.experiments.intervals import over_models, over_seeds
 from espalier.files import write_text
 from espalier.syntax import TREE
 
@@ -27,40 +28,47 @@ DRAWN = {
     "interdependence-figure-9": "stratum",
     "syntax-effect": "effect",
 }
+EARLIER = "earlier"
 
 
 def syntax(docs: Path = DOCS) -> list[str]:
     """Fill the page; return the names of the blocks filled."""
     data, pictures = docs / "results/data/syntax", docs / "images/syntax"
     pictures.mkdir(parents=True, exist_ok=True)
-    facts = json.loads((data / "manifest.json").read_text(encoding="utf-8"))
-    rows = timed_rows(pd.read_parquet(data / "syntax.parquet"), facts)
-    paper = rows[rows["model"].isin(["wikitext", "none"])]
-    last = paper[paper["epoch"] == paper["epoch"].max()]
+    rows = pd.read_parquet(data / "trainings.parquet")
+    curves = pd.read_parquet(data / "trainings-curves.parquet")
+    models = rows[rows["seed"] >= 0]
+    last = models[models["epoch"] == models["epoch"].max()]
     for name, table in DRAWN.items():
         figure = experiments.find(name).draw(table_of(last, table))
         write_picture(pictures / f"{name}.png", figure)
-    curve, probe = pd.DataFrame(both_measures(paper.to_dict("records"))), probe_rows(paper)
+    curve, probe = pd.DataFrame(both_measures(models.to_dict("records"))), probe_rows(rows)
     orders = pd.read_parquet(data / "branching.parquet")
-    claims = pd.read_parquet(data / "claims.parquet")
+    small = pd.read_parquet(data / "claims-small.parquet")
+    claims = pd.concat([rows[rows["seed"] < 0], last])
     drawn = {"syntax-over-training": curve, "syntax-probe": probe, "syntax-branching": orders}
-    drawn["syntax-claims"] = claims
+    drawn |= {"syntax-claims": claims, "syntax-claims-small": small}
     for name, some in drawn.items():
-        write_picture(pictures / f"{name}.png", experiments.find(name).draw(some))
+        figure = experiments.find(name.removesuffix("-small")).draw(some)
+        write_picture(pictures / f"{name}.png", figure)
+    earlier = pd.read_parquet(data / "earlier.parquet")
+    decided = experiments.find("syntax-claims").tabulate
     blocks = {
-        "run": described(facts),
+        "run": described(data, curves),
         "distance": markdown(by_distance(last)),
         "slopes": markdown(slopes(last, "hidden")),
         "slopes-logits": markdown(slopes(last, "logits")),
         "effect": markdown(effects(last)),
         "effect-by-distance": markdown(effects_by_distance(last)),
         "frequency": markdown(frequencies(last)),
-        "over-training": markdown(moments(curve, pd.read_parquet(data / "training.parquet"))),
+        "over-training": markdown(moments(curve, curves)),
         "probe": markdown(probe_table(probe)),
-        "packaged": markdown(packaged(rows)),
+        "packaged": markdown(packaged(last, earlier)),
         "branching": markdown(branching(orders)),
-        "claims": markdown(experiments.find("syntax-claims").tabulate(claims)),
-        "claims-by-distance": markdown(effects_over_seeds(claims)),
+        "claims": markdown(decided(claims)),
+        "each": markdown(each(last, earlier, curves, data)),
+        "claims-small": markdown(decided(small)),
+        "claims-small-by-distance": markdown(effects_by_distance(small)),
     }
     page = docs / "results/syntax.md"
     write_text(page, fill(page.read_text(encoding="utf-8"), blocks))
@@ -75,15 +83,6 @@ def table_of(rows: pd.DataFrame, table: str) -> pd.DataFrame:
     return own.astype(dict.fromkeys(counted, int)).reset_index(drop=True)
 
 
-def timed_rows(rows: pd.DataFrame, facts: dict) -> pd.DataFrame:
-    """The rows with `seed`, and with `epoch` for those that were kept within one."""
-    best = facts["wikitext"]["best"]
-    per_epoch = best["step"] / best["epoch"]
-    epoch = rows["epoch"].fillna(rows["step"] / per_epoch).fillna(-1.0)
-    seed = np.where(rows["model"] == "none", -1, 0)
-    return rows.assign(epoch=epoch, seed=seed).drop(columns=["step", "di_seconds"])
-
-
 def probe_rows(rows: pd.DataFrame) -> pd.DataFrame:
     """Before training, after it, and without a model."""
     ends = rows["epoch"].isin([-1.0, 0.0, rows["epoch"].max()])
@@ -91,23 +90,29 @@ def probe_rows(rows: pd.DataFrame) -> pd.DataFrame:
     return labelled.dropna(axis="columns", how="all")
 
 
-def described(facts: dict) -> str:
-    lines = []
-    for name, what in (("wikitext", "the papers' model"), ("english", "the package's model")):
-        one = facts[name]
-        best, network = one["best"], one["network"]
-        lines.append(
-            f"- {what}: {network['hidden']} units, {one['words']:,} words, tied, "
-            f"{best['member'].replace('-', ' ')}, {best['epoch']:g} epochs; validation perplexity "
-            f"{best['valid_perplexity']:.1f}, test {best['test_perplexity']:.1f}"
-        )
-    there = facts["against_cpu"]
-    lines.append(
-        f"- {facts['pairs']:,} pairs of {facts['sentences']:,} sentences; one {facts['device']}, "
-        f"torch {facts['torch']}; against the same values computed on a CPU, the largest "
-        f"difference is {there['hidden']:.0e} (hidden states) and {there['logits']:.0e} (logits)"
+def described(data: Path, curves: pd.DataFrame) -> str:
+    """What was trained, on what, and how well it predicts."""
+    manifests = json.loads((data / "trainings.json").read_text(encoding="utf-8"))
+    one, seeds = manifests["seed-0"], len(manifests)
+    network, recipe = one["config"]["network"], one["config"]["recipe"]
+    last = curves[curves["epoch"] == curves["epoch"].max()]["valid_perplexity"]
+    facts = json.loads((data / "earlier.json").read_text(encoding="utf-8"))
+    own, best = facts["english"]["network"], facts["english"]["best"]
+    return "\n".join(
+        [
+            f"- the papers' model: {network['hidden']} units, {one['data']['words']:,} words, "
+            f"tied, dropout {network['dropout']}, {recipe['epochs']} epochs, "
+            f"seeds 0 to {seeds - 1}; "
+            f"validation perplexity {last.min():.1f} to {last.max():.1f}; one ensemble, "
+            f"{one['seconds']:.0f} s of {one['device'].removeprefix('NVIDIA ')}, "
+            f"torch {one['versions']['torch']}",
+            f"- the package's model: {own['hidden']} units, {facts['english']['words']:,} words, "
+            f"tied, {best['member'].replace('-', ' ')}, {best['epoch']:g} epochs, one seed; "
+            f"validation perplexity {best['valid_perplexity']:.1f}, test "
+            f"{best['test_perplexity']:.1f}",
+            f"- {facts['pairs']:,} pairs of {facts['sentences']:,} sentences",
+        ]
     )
-    return "\n".join(lines)
 
 
 def interval(row: pd.Series, value: str = "estimate", digits: int = 3) -> str:
@@ -117,8 +122,9 @@ def interval(row: pd.Series, value: str = "estimate", digits: int = 3) -> str:
 def by_distance(rows: pd.DataFrame) -> pd.DataFrame:
     some = table_of(rows, "distance")
     some = some[some["distance"].isin([1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 40])]
-    some = some.assign(cell=some.apply(interval, axis=1, value="mean"))
-    wide = some.pivot(index="distance", columns="space", values="cell").reset_index()
+    means = over_models(some, ["space", "distance"], "mean", also=["cases"])
+    means = means.assign(cell=means.apply(interval, axis=1, value="mean"))
+    wide = means.pivot(index="distance", columns="space", values="cell").reset_index()
     cases = some.drop_duplicates("distance").set_index("distance")["cases"]
     return wide.assign(cases=wide["distance"].map(lambda d: f"{cases[d]:,}"))
 
@@ -126,22 +132,30 @@ def by_distance(rows: pd.DataFrame) -> pd.DataFrame:
 def slopes(rows: pd.DataFrame, space: str) -> pd.DataFrame:
     """Of every line of Figure 4 (of logits: the earlier paper's 9): per edge, relative to its mean.
 
-    Weighted by cases.
+    Weighted by cases; means over models.
     """
     found = []
     some = table_of(rows, "stratum")
-    for (distance, kind), line in some[some["space"] == space].groupby(["distance", "class"]):
+    keys = ["distance", "class", "seed"]
+    for (distance, kind, seed), line in some[some["space"] == space].groupby(keys):
         weight, tree = line["cases"], line["tree"] - np.average(line["tree"], weights=line["cases"])
         middle = np.average(line["mean"], weights=weight)
         slope = (weight * tree * line["mean"]).sum() / (weight * tree**2).sum() / middle
-        found.append({"distance": distance, "class": kind, "slope": f"{100 * slope:+.1f}%"})
-    wide = pd.DataFrame(found).pivot(index="distance", columns="class", values="slope")
-    return wide[["open", "mixed", "closed"]].reset_index()
+        found.append({"distance": distance, "class": kind, "seed": seed, "slope": 100 * slope})
+    cells = pd.DataFrame(found).groupby(keys[:2])["slope"].agg(lambda own: half(own, 1, "%", "+"))
+    return cells.unstack()[["open", "mixed", "closed"]].reset_index().rename_axis(columns=None)
+
+
+def half(values: pd.Series, digits: int, unit: str = "", sign: str = "") -> str:
+    """A mean over models with half of its t interval."""
+    found = over_seeds(values.tolist())
+    room = found.high - found.mean
+    return f"{found.mean:{sign}.{digits}f}{unit} ± {room:.{digits}f}{unit}"
 
 
 def effects(rows: pd.DataFrame) -> pd.DataFrame:
     some = table_of(rows, "effect")
-    whole = some[some["distance"] == 0]
+    whole = over_models(some[some["distance"] == 0], ["name", "outcome", "space"], "estimate")
     whole = whole.assign(cell=whole.apply(interval, axis=1, digits=4))
     whole = whole.assign(column=whole["outcome"] + ", " + whole["space"])
     wide = whole.pivot(index="name", columns="column", values="cell")
@@ -152,41 +166,30 @@ def effects(rows: pd.DataFrame) -> pd.DataFrame:
 def effects_by_distance(rows: pd.DataFrame) -> pd.DataFrame:
     some = table_of(rows, "effect")
     some = some[(some["distance"] > 0) & (some["outcome"] == "log DI")]
-    some = some.assign(
-        cell=some.apply(interval, axis=1),
-        column=some["space"] + some["name"].str.removeprefix(TREE),
+    some = some[some["name"].str.startswith(TREE)]
+    means = over_models(some, ["distance", "space", "name"], "estimate")
+    means = means.assign(
+        cell=means.apply(interval, axis=1),
+        column=means["space"] + means["name"].str.removeprefix(TREE),
     )
-    wide = some.pivot(index="distance", columns="column", values="cell").reset_index()
+    wide = means.pivot(index="distance", columns="column", values="cell").reset_index()
     pairs = some.drop_duplicates("distance").set_index("distance")["pairs"]
     return wide.assign(pairs=wide["distance"].map(lambda d: f"{pairs[d]:,}"))
-
-
-def effects_over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same over trainings: means of several models, with t intervals over seeds."""
-    some = rows[(rows["table"] == "effect") & (rows["outcome"] == "log DI")]
-    some = some[(some["distance"] > 0) & some["name"].str.startswith(TREE)]
-    some = some.assign(column=some["space"] + some["name"].str.removeprefix(TREE))
-    keys = ["distance", "column"]
-    means = some.groupby(keys)["estimate"].agg(lambda own: over_seeds(own.tolist()))
-    cells = means.map(lambda found: f"{found.mean:.3f} [{found.low:.3f}, {found.high:.3f}]")
-    wide = cells.unstack().reset_index()
-    return wide.astype({"distance": int}).rename_axis(columns=None)
 
 
 def frequencies(rows: pd.DataFrame) -> pd.DataFrame:
     some = table_of(rows, "frequency")
     some = some.assign(column=some["space"] + ", " + some["word"] + " word")
-    wide = some.pivot(index="distance", columns="column", values="correlation").round(3)
-    wide = wide.reset_index()
+    cells = some.groupby(["distance", "column"])["correlation"].agg(lambda own: half(own, 3))
+    wide = cells.unstack().reset_index().rename_axis(columns=None)
     return wide.assign(distance=["all" if d == 0 else f"{d}" for d in wide["distance"]])
 
 
-def moments(curve: pd.DataFrame, training: pd.DataFrame) -> pd.DataFrame:
-    some = curve[curve["space"] == "hidden"]
-    some = some.assign(cell=some.apply(interval, axis=1, value="value"))
-    wide = some.pivot(index="epoch", columns="measure", values="cell").reset_index()
-    own = training[training["model"] == "wikitext"]
-    measured = own.set_index(own["epoch"].round(6))["valid_perplexity"]
+def moments(curve: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
+    means = over_models(curve[curve["space"] == "hidden"], ["measure", "epoch"], "value")
+    means = means.assign(cell=means.apply(interval, axis=1, value="value"))
+    wide = means.pivot(index="epoch", columns="measure", values="cell").reset_index()
+    measured = curves.groupby(curves["epoch"].round(6))["valid_perplexity"].mean()
     perplexity = [f"{measured.get(round(e, 6), np.nan):.0f}" for e in wide["epoch"]]
     named = {"effect": "effect of an edge on log DI", "probe": "UUAS, no crossings"}
     wide = wide.assign(epoch=[f"{e:.3g}" for e in wide["epoch"]]).rename(columns=named)
@@ -208,18 +211,66 @@ def branching(rows: pd.DataFrame) -> pd.DataFrame:
     return wide.assign(epoch=[f"{e:g}" for e in wide["epoch"]]).rename(columns=named)
 
 
-def packaged(rows: pd.DataFrame) -> pd.DataFrame:
-    """The small model beside the papers', at the end of training, hidden states."""
+def one_number(rows: pd.DataFrame, quantity: str) -> pd.Series:
+    """A quantity of every model after training, hidden states, by seed."""
+    some = rows[rows["space"] == "hidden"]
+    if quantity == "UUAS, no crossings":
+        some = some[(some["weights"] == "DI") & (some["shape"] == "noncrossing")]
+        return some.set_index("seed")["uuas"]
+    at, held = QUANTITIES[quantity]
+    some = some[(some["outcome"] == "log DI") & (some["name"] == held)]
+    return some[some["distance"] == at].set_index("seed")["estimate"]
+
+
+NOT_HELD = f"{TREE}, frequency not held"
+QUANTITIES = {
+    "effect of an edge, all pairs": (0, TREE),
+    "effect of an edge, neighbours": (1, TREE),
+    "effect of an edge, neighbours, frequency not held": (1, NOT_HELD),
+    "effect of an edge, four words apart": (4, TREE),
+    "UUAS, no crossings": (0, ""),
+}
+
+
+def each(
+    rows: pd.DataFrame, earlier: pd.DataFrame, curves: pd.DataFrame, data: Path
+) -> pd.DataFrame:
+    """Every training by itself, where a further one would lie, and the earlier one."""
+    before = earlier[earlier["model"] == "wikitext"].assign(seed=EARLIER)
     found = []
-    for model in ("wikitext", "english"):
-        own = rows[rows["model"] == model]
-        own = own[(own["epoch"] == own["epoch"].max()) & (own["space"] == "hidden")]
-        effect = table_of(own, "effect")
-        whole = effect[(effect["distance"] == 0) & (effect["outcome"] == "log DI")]
-        one = whole[whole["name"] == "tree distance"].iloc[0]
-        probe = table_of(own, "probe")
-        tree = probe[(probe["weights"] == "DI") & (probe["shape"] == "noncrossing")].iloc[0]
-        named = {"wikitext": "the papers'", "english": "the package's"}[model]
-        row = {"model": named, "effect of an edge on log DI": interval(one)}
+    for quantity in QUANTITIES:
+        own, old = one_number(rows, quantity).sort_index(), one_number(before, quantity).item()
+        mean, room = further(own)
+        cells = {f"seed {seed}": f"{value:.3f}" for seed, value in own.items()}
+        about = {"a further one": f"{mean - room:.3f} to {mean + room:.3f}", EARLIER: f"{old:.3f}"}
+        found.append({"quantity": quantity} | cells | about)
+    last = curves[curves["epoch"] == curves["epoch"].max()].set_index("seed")["valid_perplexity"]
+    mean, room = further(last)
+    cells = {f"seed {seed}": f"{value:.1f}" for seed, value in last.items()}
+    old = json.loads((data / "earlier.json").read_text(encoding="utf-8"))["wikitext"]["best"]
+    about = {"a further one": f"{mean - room:.1f} to {mean + room:.1f}"}
+    about[EARLIER] = f"{old['valid_perplexity']:.1f}"
+    return pd.DataFrame([*found, {"quantity": "validation perplexity"} | cells | about])
+
+
+def further(values: pd.Series) -> tuple[float, float]:
+    """Where one more training lies with 95%: the middle, and how far from it."""
+    found = over_seeds(values.tolist())
+    return found.mean, (found.high - found.mean) * np.sqrt(found.seeds + 1)
+
+
+def packaged(last: pd.DataFrame, earlier: pd.DataFrame) -> pd.DataFrame:
+    """The small model beside the papers', at the end of training, hidden states."""
+    own = earlier[earlier["model"] == "english"].assign(seed=0)
+    models = {"the papers', five trainings": last, "the package's, one": own}
+    found = []
+    for name, rows in models.items():
+        effect = table_of(rows[rows["space"] == "hidden"], "effect")
+        effect = effect[(effect["distance"] == 0) & (effect["outcome"] == "log DI")]
+        effect = over_models(effect[effect["name"] == TREE], ["name"], "estimate").iloc[0]
+        probe = table_of(rows[rows["space"] == "hidden"], "probe")
+        trees = probe[(probe["weights"] == "DI") & (probe["shape"] == "noncrossing")]
+        tree = over_models(trees, ["weights"], "uuas").iloc[0]
+        row = {"model": name, "effect of an edge on log DI": interval(effect)}
         found.append(row | {"UUAS, no crossings": interval(tree, "uuas")})
     return pd.DataFrame(found)

@@ -7,14 +7,16 @@ from pandas.testing import assert_frame_equal
 from espalier.errors import ConfigError
 from espalier.experiments import RunCache, reproduce
 from espalier.experiments.languages import Bank, Language, english, english_in_training, made_up
+from espalier.experiments.syntax_claims import Seeds
 from espalier.experiments.syntax_figures import OneLanguage
 from espalier.runs import Interrupted, RunFolder, checkpoint_name, parse_schedule, steps_of
 
 MADE = made_up("left", "smoke")
 
 
-def test_at_paper_scale_all_experiments_on_english_read_one_model():
-    assert english("paper") == english_in_training("paper")
+def test_at_paper_scale_all_experiments_on_english_read_the_same_five_models():
+    assert english("paper") == english_in_training("paper") == Seeds.at("paper").language
+    assert english("paper").seeds == 5
     run = english("paper").run
     assert (run.data, run.vocabulary, run.network.hidden) == ("wikitext-2", None, 400)
     epochs = run.recipe.epochs
