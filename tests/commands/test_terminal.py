@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -62,6 +64,28 @@ def test_other_ends_keep_their_status(status):
     with pytest.raises(SystemExit) as ended, ended_as_by_ctrl_c():
         raise SystemExit(status)
     assert ended.value.code == status
+
+
+LOSES_IT = """
+import os, signal
+try:
+    os.kill(os.getpid(), signal.SIGTERM)
+except KeyboardInterrupt:  # as torch does with what numpy raises when it imports that
+    pass
+"""
+GOES_ON = """
+from espalier.commands import ended_as_by_ctrl_c
+with ended_as_by_ctrl_c():
+    import loses_it
+print("went on")
+"""
+
+
+def test_kill_while_a_module_is_imported_is_not_lost(tmp_path):
+    (tmp_path / "loses_it.py").write_text(LOSES_IT)
+    command = [sys.executable, "-c", GOES_ON]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (-signal.SIGTERM, ""), ended.stderr
 
 
 def test_a_handler_of_ones_own_stays():

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from espalier.errors import EspalierError, harmless
@@ -53,9 +54,11 @@ def hearing_ctrl_c() -> Iterator[None]:
 
 @contextmanager
 def ended_as_by_ctrl_c() -> Iterator[None]:
-    """A block that SIGTERM ends as Ctrl-C does, with exit status 143; the second acts at once.
+    """A block that SIGTERM ends as Ctrl-C does, with exit status 143; the second one kills.
 
     It is what `kill`, a cluster at a job's time limit and a container that is stopped send first.
+    While a module is imported it kills at once, since what is raised there may be lost: torch
+    imports numpy so.
     """
     plain = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if not plain or threading.current_thread() is not threading.main_thread():
@@ -66,6 +69,8 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
     def end(signum: int, frame: Any) -> None:
         told.set()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if _importing(frame):
+            signal.raise_signal(signal.SIGTERM)
         hears = signal.getsignal(signal.SIGINT)
         if not callable(hears):  # ignored, as in a shell's background
             raise KeyboardInterrupt
@@ -80,6 +85,15 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Whether a module is being imported where the signal was heard."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """What is said of interdependence and syntax, decided over several trainings of one model.
 
-The figures show one model, and their intervals come from sentences; here a training is the unit.
-Written before any seed but 0 was trained, whose numbers were known.
+A training is the unit, where intervals of a single model come from sentences. Written before any
+seed but 0 was trained, whose numbers were known.
 """
 
 from __future__ import annotations

@@ -18,6 +18,6 @@ _FUNCTIONS += " sigmoid sin sinh sqrt tan tanh"
 def ready_functions() -> None:
     """Have one thread make the first call of each, in either precision."""
     for dtype in (torch.float32, torch.float64):
-        one = torch.full((1,), 0.5, dtype=dtype)
+        one = torch.full((1,), 0.5, dtype=dtype, device="cpu")  # whatever the default is
         for name in _FUNCTIONS.split():
             getattr(torch, name)(one)

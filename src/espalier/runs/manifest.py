@@ -79,7 +79,8 @@ def identity_of(config: dict[str, Any], data: dict[str, Any]) -> str:
 def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A block that does the work of a run; the manifest says how it ended and how long it took.
 
-    No other process works on the folder meanwhile. Ctrl-C, whenever it comes, says where it is.
+    No other process works on the folder meanwhile. Ctrl-C, whenever it comes, says where it is. A
+    finished run that ends before it changes anything, because it is refused, say, stays finished.
 
     >>> import tempfile, torch
     >>> about = describe_run("example", {}, data={}, device=torch.device("cpu"))
@@ -90,6 +91,7 @@ def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, 
     'finished'
     """
     with locked(folder.path):
+        old, before = folder.manifest() or {}, _stamps(folder)
         manifest = open_run(folder, manifest)
         began, status = time.monotonic(), "failed"
         try:
@@ -100,7 +102,12 @@ def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, 
                 status = "interrupted"
                 raise
             finally:
-                close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
+                was_whole = old.get("status") == "finished" and _stamps(folder) == before
+                if was_whole and status != "finished":
+                    with suppress(FileError):  # what came first is told
+                        folder.write_manifest(old)
+                else:
+                    close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
                 if status != "failed":
                     folder.tidy()
         except Interrupted:
@@ -126,6 +133,12 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
             manifest |= {IDENTITY: old[IDENTITY]}
     folder.write_manifest(manifest)
     return manifest
+
+
+def _stamps(folder: RunFolder) -> dict[str, tuple[int, int]]:
+    """When each of a run's files was written last, and how large it is."""
+    stats = {name: (folder.path / name).lstat() for name in folder.written()}
+    return {name: (one.st_mtime_ns, one.st_size) for name, one in stats.items()}
 
 
 def _machines(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,8 @@ class TensorFile:
         """What is written in it beside tensors; None if it cannot be read."""
         from safetensors import SafetensorError, safe_open
 
+        if not self.path.is_file():  # a pipe would be waited for
+            return None
         try:
             with safe_open(self.path, "np") as opened:  # which needs no torch
                 return dict(opened.metadata() or {})
