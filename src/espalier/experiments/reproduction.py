@@ -199,6 +199,7 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
             figure = found.plot()
             for picture in missing:
                 write_figure(picture, figure)
+                figure.set_layout_engine("none")  # laid out once, so that both are one picture
     return found
 
 
