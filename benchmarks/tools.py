@@ -1,8 +1,8 @@
 """Every program of the zoo in every tool: equal outputs on 100 inputs, or not.
 
 python -m benchmarks.tools [--programs NAME ...] [--anew] writes results/tools.json and the page
-docs/results/tools.md. What it has found is kept: stopped and started again, it goes on with the
-programs that are missing, as long as versions and settings are the same.
+docs/results/tools.md. Results are saved: started again, it resumes with the missing programs, as
+long as versions and settings are the same.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from docs.pages.tools import tools as fill_page
 
 import espalier as es
 from benchmarks.harness import RESULTS, machine
@@ -30,7 +31,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "scan": {"outputs": 24},
     "subleq": {"lowest": -8, "highest": 7, "memory": 8},
 }
-PAGE = Path(__file__).parents[1] / "docs" / "results" / "tools.md"
 PACKAGES = {
     "torch": "torch",
     "ONNX": "onnx",
@@ -83,7 +83,7 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def conditions() -> dict[str, Any]:
-    """What must be the same for a row to be kept."""
+    """What must be the same for a row to be reused."""
     versions = {}
     for name, package in PACKAGES.items():
         try:
@@ -113,57 +113,13 @@ def kept(now: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def write(now: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     RESULTS.mkdir(exist_ok=True)
     write_text(RESULTS / "tools.json", json.dumps(now | {"rows": rows}, indent=1))
-    head = ["program", "layers", "blocks", "width", "units", "longest", *TOOLS]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    lines += ["| " + " | ".join(str(row[name]) for name in head) + " |" for row in rows]
-    shown = ", ".join(f"{name} {number}" for name, number in now["versions"].items())
-    changed = sum(row["exchanges that change an output"] for row in rows)
-    text = _TEXT.format(
-        inputs=INPUTS,
-        size=SIZE,
-        versions=shown,
-        changed=f"{changed:,} of {INPUTS * len(rows):,}",
-        table="\n".join(lines),
-    )
-    write_text(PAGE, text)
-
-
-_TEXT = """# Programs in other tools
-
-```
-python -m benchmarks.tools
-```
-
-For each program of the zoo {inputs} random inputs (of size up to {size}, seed 0) are run by the
-compiled model and by each tool on what [espalier exports to it](../tools.md). A cell says for how
-many inputs the outputs of all positions are equal. All tools run as many layers as the longest of
-the inputs needs; the ONNX loop runs until all have halted.
-
-- **pyvene**: what all heads of the second layer (the first, where some input needs no more) carry
-  is exchanged, at all positions, for what they carry in another input of the same length; the
-  outputs are those of the interpreter under the same change, a `Copy` of each head's output. Of
-  these exchanges {changed} change an output.
-- **captum**: outputs of all positions, weighed at random and added up. Ablating either half of an
-  input (its tokens become those of another) has the effect that it has in the compiled model, and
-  sampled Shapley values of the halves add up to the whole difference between the two inputs.
-- circuitsvis computes nothing; its test draws a pattern.
-
-SCAN has room for 24 actions (the zoo's has 48), SUBLEQ 8 cells of -8 to 7 (32 of -32 to 31); all
-others are as the zoo has them. Width and units are those of the textbook form, whose blocks are
-all alike.
-
-{versions}; two x86-64 cores, one thread.
-
-{table}
-
-Relative heads are one-hot positions and halting is a head, so no tool has to know of either.
-"""
+    fill_page()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", nargs="*", default=list(es.zoo.names()))
-    parser.add_argument("--anew", action="store_true", help="forget what an earlier run found")
+    parser.add_argument("--anew", action="store_true", help="ignore the results of an earlier run")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     now = conditions()

@@ -12,6 +12,7 @@ from docs.pages.realism import realism
 from docs.pages.scaffolds import scaffolds
 from docs.pages.small_claims import small_claims
 from docs.pages.syntax import syntax
+from docs.pages.tools import tools
 
 PAGES = {
     "architectures": architectures,
@@ -24,6 +25,7 @@ PAGES = {
     "scaffolds": scaffolds,
     "small_claims": small_claims,
     "syntax": syntax,
+    "tools": tools,
 }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from docs.pages.filling import DOCS
-from docs.pages.peers import cell, peers, read
+from docs.pages.peers import cell, peers, ratios, read
 
 
 def test_the_page_is_filled_from_the_rows(tmp_path) -> None:
@@ -16,7 +16,8 @@ def test_the_page_is_filled_from_the_rows(tmp_path) -> None:
     for name in ("peer-tracr.json", "peer-alta.json"):
         shutil.copy(DOCS.parent / "benchmarks" / "results" / name, results)
     page = Path(shutil.copy(DOCS / "results" / "peers.md", docs))
-    assert peers(tmp_path / "docs") == ["tracr", "tracr-steeper", "tracr-parameters", "alta"]
+    tracr = ["tracr", "tracr-steeper", "tracr-parameters"]
+    assert peers(tmp_path / "docs") == [*tracr, "alta", "alta-ratios"]
     assert page.read_text() == (DOCS / "results" / "peers.md").read_text()
 
 
@@ -28,6 +29,14 @@ def test_what_the_page_says_of_right_answers() -> None:
     assert (right[short] == 1).all()
     wrong = set(rows[~short & usual & (right <= 0.5)]["program"])
     assert wrong == {"hist", "reverse", "sort_freq"}
+
+
+def test_ratios_are_those_of_two_columns() -> None:
+    rows = read(DOCS.parent / "benchmarks" / "results" / "peer-alta.json")
+    pairs = [(r["run ms theirs"], r["run ms here"]) for _, r in rows.iterrows()]
+    times = [theirs / here for theirs, here in pairs if here != "-"]
+    said = f"take {float(f'{min(times):.2g}'):g} to {float(f'{max(times):.2g}'):g} times as long"
+    assert said in ratios(rows)
 
 
 @pytest.mark.parametrize(
