@@ -3,9 +3,10 @@ import re
 import pytest
 from hypothesis import given
 
+from espalier import zoo
 from espalier.interpreter import Trace, interpret
 from espalier.language import show_value
-from espalier.show.trace_text import SHOWN_LAYERS, changed, headline, title, trace_text
+from espalier.show.trace_text import SHOWN_LAYERS, WIDEST, changed, headline, title, trace_text
 from parity import START, sequential_relative, sum_modulo
 from strategies import cases
 
@@ -20,6 +21,21 @@ def blocks(text: str) -> dict[str, list[str]]:
     return {lines[0]: lines[1:] for lines in found}
 
 
+def is_shortened(shown: str, whole: str) -> bool:
+    """Whether a value is shown as it is, or a long one by its two ends."""
+    if len(whole) <= WIDEST:
+        return shown == whole
+    first, last = shown.split("…")
+    return len(first + last) == WIDEST and whole.startswith(first) and whole.endswith(last)
+
+
+def test_columns_stay_narrow_where_sets_are_large():
+    entry = zoo.load("reverse")
+    text = trace_text(interpret(entry.program, entry.encode("hello")))
+    assert "{·,0,1,2…9,30,31}" in text
+    assert max(map(len, text.splitlines())) < 140  # six positions
+
+
 @given(cases(strict=True))
 def test_every_sublayer_is_a_block_that_marks_exactly_what_changed(case):
     trace = interpret(case.program, case.batch[0], max_layers=case.max_layers)
@@ -31,7 +47,8 @@ def test_every_sublayer_is_a_block_that_marks_exactly_what_changed(case):
             label, *cells = line.removeprefix(">").split()
             assert label == name
             assert line.startswith(">") == (name == case.program.output_name)
-            assert [cell.removesuffix("*") for cell in cells] == list(map(show_value, column))
+            for cell, value in zip(cells, column, strict=True):
+                assert is_shortened(cell.removesuffix("*"), show_value(value))
             assert [cell.endswith("*") for cell in cells] == [
                 changed(moment, previous, name, position) for position in range(len(column))
             ]

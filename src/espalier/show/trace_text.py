@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from espalier.errors import harmless
 from espalier.show.programs import idle_text
-from espalier.show.text import count
+from espalier.show.text import count, without_middle
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 
 # Traces longer than this show their first and last layers.
 SHOWN_LAYERS = 12
+# Values of more characters than this lose their middle; all columns are as wide as the widest.
+WIDEST = 16
 
 
 def trace_text(trace: Trace) -> str:
-    """One block for each sub-layer: variables down, positions across, `*` where a value changed."""
+    """One block for each sub-layer: variables down, positions across, `*` where a value changed.
+
+    The middle of a long value, such as a set of many numbers, is left out.
+    """
     lines = [headline(trace) + idle_text(trace.idle), ""]
     previous: Moment | None = None
     for moment in trace.moments:
@@ -99,7 +104,7 @@ def _elided(moment: Moment, layers: int) -> bool:
 def _block(trace: Trace, moment: Moment, previous: Moment | None) -> list[str]:
     rows = {
         name: [
-            trace.program.write(name, value)
+            "".join(without_middle(trace.program.write(name, value), WIDEST))
             + ("*" if changed(moment, previous, name, position) else " ")
             for position, value in enumerate(column)
         ]
