@@ -1,4 +1,4 @@
-"""docs/results/faults.md from what `benchmarks.faults` and `benchmarks.fuzz` found last."""
+"""docs/results/faults.md from the last results of `benchmarks.faults` and `benchmarks.fuzz`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from benchmarks.harness import RESULTS
 from espalier.files import write_text
 
 Rows = list[dict[str, Any]]
+TITLES = {"refused with a word": "refused with an error message"}
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "faults.md"
 HEAD = """# Faults
 
@@ -22,13 +23,13 @@ HEAD = """# Faults
 python -m benchmarks.faults
 ```
 
-Every kind of run at smoke scale, saving after every few steps. Killed runs were killed by
-SIGKILL, half of them at a random moment and half when they touched a random one of their files
-(seed 0), and were then given again. What is there in the end is compared with a run that nothing
-happened to: rows, tensors, metadata, manifests and pictures, bit for bit on a CPU. Those that
-were refused ended with one line that says what is wrong, and went on once it was mended; the
-others did not come to notice. A full disk is one on which files cannot grow beyond a random size;
-a clock jumps by a year to and fro at every look; a manifest is cut short, not UTF-8, a list, of
+Every kind of run is tried at smoke scale, saving after every few steps. Killed runs were killed by
+SIGKILL, half of them at a random moment and half when they accessed a random one of their files
+(seed 0), and were then started again. The final files are compared with those of an undisturbed
+run: rows, tensors, metadata, manifests and pictures, bit for bit on a CPU. Runs that were refused
+ended with one line that says what is wrong, and resumed once it was repaired; the others were not
+affected. On a full disk files cannot grow beyond a random size; a jumping clock moves by a year
+back or forth at every reading; an edited manifest is cut short, not UTF-8, a list, of
 another kind or setting, with `seconds` as text or `data` null.
 
 """
@@ -39,17 +40,17 @@ FUZZ = """
 python -m benchmarks.fuzz
 ```
 
-Good files with bytes flipped, lost, doubled, moved or in place of them what parsers stumble over;
-command lines with words changed. Case number N of a format is always the same (`--only toml:17`
-shows it). Wrong is a traceback of another library, more than 5 s of computing or 1 GB of memory;
-that a command line asks for a training which takes longer is not. `tests/test_fuzz.py` tries the
+Valid files with bytes flipped, lost, doubled, moved or replaced by values that parsers often fail
+on; command lines with words changed. Case number N of a format is always the same (`--only toml:17`
+shows it). A traceback of another library, more than 5 s of computing or 1 GB of memory counts as
+wrong; a command line that requests a longer training does not. `tests/test_fuzz.py` tries the
 first cases each time.
 
 """
 TAIL = """
-What cannot be tried here: a machine that loses power (files are written under a temporary name
-and renamed, rows are synchronised to the disk; whether a disk keeps what it said it kept is its
-own affair), and network file systems without locks, but for a test that takes the system's away.
+What cannot be tested here: a machine that loses power (files are written under a temporary name
+and renamed, rows are synchronised to the disk; whether the disk then stores them is beyond the
+library's control), and network file systems without locks, except by a test that disables locks.
 """
 
 
@@ -71,24 +72,25 @@ def _in_short(faults: Rows, fuzz: Rows) -> str:
     """What was asked, what came out, and how sure it is."""
     kinds, met = len({row["run"] for row in faults}), sum(row["tried"] for row in faults)
     same = sum(row["equal in the end"] for row in faults)
-    told = [
-        "Does a run survive being killed, a full disk, a second process, an edited manifest; and",
-        "are damaged files and command lines refused with a clear word?",
-        f"{kinds} kinds of run met {met:,} faults; {'all' if same == met else f'{same:,}'} were",
-        "equal in the end to a run that met none.",
+    said = [
+        "Does a run survive being killed, a full disk, a second process, an edited manifest? And",
+        "are damaged files and command lines refused with a clear error message?",
+        f"{kinds} kinds of run had {met:,} faults; {'all' if same == met else f'{same:,}'} were",
+        "in the end equal to a run without faults.",
     ]
     if fuzz:
         tried, wrong = (sum(row[name] for row in fuzz) for name in ("tried", "wrong"))
-        told.append(f"Of {tried:,} changed files and command lines {wrong or 'none'} ended in")
-        told.append("another library's traceback, a hang or too much memory.")
-    told.append("Faults and changes are drawn at random, once, on one machine.")
-    return textwrap.fill(" ".join(told), 100)
+        said.append(f"Of {tried:,} changed files and command lines {wrong or 'none'} ended in")
+        said.append("another library's traceback, a hang or too much memory.")
+    said.append("Faults and changes were drawn at random, once, on one machine.")
+    return textwrap.fill(" ".join(said), 100)
 
 
 def _table(name: str, found: dict[str, Any]) -> str:
     where, rows = found["machine"], found["rows"]
     names = [key for key in rows[0] if name == "fuzz" or key != "wrong"]
-    lines = [names, ["---"] * len(names), *([_shown(row[key]) for key in names] for row in rows)]
+    titles = [TITLES.get(name, name) for name in names]
+    lines = [titles, ["---"] * len(names), *([_shown(row[key]) for key in names] for row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     machine = (
         f"{where['cpu']}, threads: {where['threads']}, torch {where['torch']}, shared with other"

@@ -1,8 +1,8 @@
-"""Tokens a second of the programs that write: with keys and values kept, and begun anew each time.
+"""Tokens a second of the programs that write: with cached keys and values, and rerun each time.
 
-Both are measured in one run, on the same prompts, and write the same tokens. Beginning anew runs
-the whole text through `interpret_many` or `run_many` for every token. The last column is a ratio
-within this run.
+Both are measured in one run, on the same prompts, and write the same tokens. A rerun sends the
+whole text through `interpret_many` or `run_many` for every token. The last column is a ratio within
+this run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIZES = {"parity-scratchpad": (8, 32), "addition-scratchpad": (4, 16)}
 BATCHES = (1, 64)
 
 
-def begin_anew(
+def without_cache(
     machine: Program | CompiledModel, prompts: Sequence[Sequence[int]], stop: int
 ) -> list[tuple[int, ...]]:
     """What `generate_many` writes, by running everything again for each token."""
@@ -60,10 +60,10 @@ def measure(entry: Entry, machine: Program | CompiledModel, size: int) -> list[d
         prompts = [entry.encode(text) for text in inputs(entry.name, size, count)]
         asked = {"max_tokens": [len(prompt) for prompt in prompts], "stop": stop}
         texts = es.generate_many(machine, prompts, **asked)
-        assert [text.tokens for text in texts] == begin_anew(machine, prompts, stop)
+        assert [text.tokens for text in texts] == without_cache(machine, prompts, stop)
         tokens = sum(len(text.tokens) for text in texts)
-        kept = best_of(2, lambda p=prompts, a=asked: es.generate_many(machine, p, **a))
-        anew = best_of(2, lambda p=prompts: begin_anew(machine, p, stop))
+        cached = best_of(2, lambda p=prompts, a=asked: es.generate_many(machine, p, **a))
+        uncached = best_of(2, lambda p=prompts: without_cache(machine, p, stop))
         device = "symbols" if isinstance(machine, Program) else str(machine.device)
         rows.append(
             {
@@ -73,9 +73,9 @@ def measure(entry: Entry, machine: Program | CompiledModel, size: int) -> list[d
                 "batch": count,
                 "tokens": tokens,
                 "layers a token": sum(sum(text.layers) for text in texts) / tokens,
-                "kept tokens/s": tokens / kept,
-                "anew tokens/s": tokens / anew,
-                "kept / anew": anew / kept,
+                "cached tokens/s": tokens / cached,
+                "uncached tokens/s": tokens / uncached,
+                "cached / uncached": uncached / cached,
             }
         )
     return rows

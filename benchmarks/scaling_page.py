@@ -41,9 +41,9 @@ python -m benchmarks.scaling
 ```
 
 Every size of every kind of work is measured in a process of its own: processor seconds of each
-step on one thread, the fastest of several where it is short, and the most memory that the process
-held until then (200 MB of it are Python and torch). *Slope* is that of log seconds over log size
-since the size before: 1 is linear, 2 quadratic. The *first* call makes tables that are kept.
+step on one thread, the fastest of several where it is short, and the peak memory of the process
+up to then (200 MB of it are Python and torch). *Slope* is that of log seconds over log size
+since the previous size: 1 is linear, 2 quadratic. The *first* call builds tables that are cached.
 
 | work | what grows | the rest |
 |---|---|---|
@@ -62,12 +62,12 @@ TAIL = """
 
 {bends}
 
-Mended beside it, found by a profile: the pairs of short sentences asked numpy for the upper
-triangle of a matrix once a sentence, which was a third of the time (5.2 s of processor time for
-20,000 sentences before, 3.5 s after); it is asked once a length.
+Fixed on the way, found by a profile: the pairs of short sentences computed the upper triangle of a
+matrix with numpy once per sentence, a third of the time (5.2 s of processor time for
+20,000 sentences before, 3.5 s after); it is now computed once per length.
 
 Memory of `sentences` is bounded by the size of a part, not by the text, which is read twice and
-never held. Nothing is extrapolated: sizes that are not in the table were not measured.
+never held in memory. Nothing is extrapolated: sizes that are not in the table were not measured.
 """
 
 
@@ -98,30 +98,31 @@ def _in_short(rows: Rows) -> str:
     steep, most = len(bends(rows)), max(row["MB"] for row in rows)
     largest = {work: max(r["size"] for r in rows if r["work"] == work) for work in SHORT}
     sizes = ", ".join(f"{size:,} {GROWS[work]}" for work, size in largest.items())
-    said = f"are above {STEEP} in {steep}" if steep else f"are {STEEP} at most in all"
-    told = [
+    slopes = f"above {STEEP} in {steep}" if steep else f"at most {STEEP} in all"
+    said = [
         "How do time and memory grow with rules, positions, layers, batches and sentences?",
-        f"Slopes of time {said} steps of more than {SLOW} s, up to {sizes}.",
-        f"The most memory is {most:,.0f} MB. One run, most sizes measured once.",
+        "Slopes of log time over log size (1 is linear) are",
+        f"{slopes} steps of more than {SLOW} s, up to {sizes}.",
+        f"Peak memory is {most:,.0f} MB. This is one run, with most sizes measured once.",
     ]
-    return textwrap.fill(" ".join(told), 100)
+    return textwrap.fill(" ".join(said), 100)
 
 
 def write_page(rows: Rows, machine: dict[str, Any]) -> None:
     """Write the page and the figure."""
     where = f"{machine['cpu']}, torch {machine['torch']}, one run"
     where += " (`benchmarks/results/scaling.json`). Most sizes are one\nprocess, not repeated, "
-    where += "so that slopes of steps under 0.02 s are noise"
+    where += "so slopes of steps under 0.02 s are noise"
     lines = ["| work | step | size | seconds | MB | slope |", "|---|---|---|---|---|---|"]
     for row in rows:
         slope = "" if row["slope"] == "" else f"{row['slope']:.2f}"
         cells = f"{row['size']:,} | {row['seconds']:.3g} | {row['MB']:,.0f} | {slope}"
         lines.append(f"| {row['work']} | {row['step']} | {cells} |")
     found = "".join(f"- {line}\n" for line in bends(rows)) or "none."
-    told = f"Slopes above {STEEP} of steps that take more than {SLOW} s:\n\n{found}"
+    steep = f"Slopes above {STEEP} of steps that take more than {SLOW} s:\n\n{found}"
     table = "\n".join(lines)
     head = HEAD.format(short=_in_short(rows))
-    text = f"{head}{where}:\n\n{table}\n{TAIL.format(bends=told.rstrip())}"
+    text = f"{head}{where}:\n\n{table}\n{TAIL.format(bends=steep.rstrip())}"
     write_text(DOCS / "results" / "scaling.md", text)
     write_figure(DOCS / "images" / "scaling.png", draw(rows))
 

@@ -46,7 +46,7 @@ def test_2_layers_against_6_cell_by_cell(hard):
     beyond = [sum(value < level for value in counted["own"]) for level in (0.05, 0.05 / 12)]
     assert beyond == [5, 1]
     assert "in all twelve cells on average, by 0.6 to 5.0 points; in five of them" in PAGE
-    assert "(Bonferroni) it is one, MCD1 with weights of their own and relative" in PAGE
+    assert "(Bonferroni) it is one, MCD1 with unshared weights and relative" in PAGE
 
 
 def test_2_layers_against_6_as_one_number_a_seed(hard):
@@ -76,7 +76,7 @@ def test_variants_of_the_split_by_length_after_equal_steps():
     told = share.xs("END told", level="way").xs(15_000, level="step")
     more = told["END untrained"] - told["reference"]
     half = stats.t.ppf(0.975, 3) * stats.sem(more)
-    said = f"{more.mean():.0f} points more are right once END is told, ± {half:.0f}, "
+    said = f'{more.mean():.0f} points more are right with "END told", ± {half:.0f}, '
     said += f"{told['END untrained'].mean():.1f}% in place of {told['reference'].mean():.1f}%"
     assert said in PAGE
     turns = share["turns in two pieces"]["greedy"]
@@ -97,7 +97,7 @@ def test_other_variants_of_the_split_by_length_are_no_different():
     told = share.xs("END told", level="way").xs(15_000, level="step")
     for variant, said in (
         ("dropout", "{:.0f} points more after as many steps, ± {:.0f}"),
-        ("absolute decoder positions", "END is told, {:.0f} points ± {:.0f}"),
+        ("absolute decoder positions", 'with "END told", {:.0f} points ± {:.0f}'),
     ):
         more = told[variant] - told["reference"]
         half = stats.t.ppf(0.975, 3) * stats.sem(more)
