@@ -1,9 +1,9 @@
 """Training's pace by the way it attends: `python -m benchmarks.attention_pace [--each 10]`.
 
-Steps a second of parity with 8 layers and of SCAN with 2 and 6, at the paper's sizes, on CUDA:
-with our Triton kernels, with torch's scaled_dot_product_attention, and product by product as
-torch.compile fuses it. Each way is a process of its own, since what is compiled remembers its way;
-ways take turns.
+Steps a second of parity with 8 layers and of SCAN with 2 and 6, at the paper's sizes, on CUDA: with
+our Triton kernels, with torch's scaled_dot_product_attention, and product by product as
+torch.compile fuses it. Each way has a process of its own, since compiled functions are cached; ways
+take turns.
 """
 
 from __future__ import annotations

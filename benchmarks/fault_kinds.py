@@ -1,4 +1,4 @@
-"""Every kind of run at smoke scale, as a command or a call that goes on when it is given again."""
+"""Every kind of run at smoke scale, as a command or a call that resumes when repeated."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _reproduce(out: Path) -> None:
 def content(out: Path) -> dict[str, Any]:
     """All that a folder holds but times: tables, tensors with metadata, manifests, pictures.
 
-    A lock is none of it: one that is left by a kill after the last file was written is stale.
+    Locks are left out: one that a kill leaves after the last file was written is stale.
     """
     found: dict[str, Any] = {}
     for file in sorted(one for one in out.rglob("*") if one.name != LOCK):

@@ -3,9 +3,9 @@
 python -m benchmarks.faults writes results/faults.json and the page docs/results/faults.md; with
 [--moments 2] [--seed 1] [--kinds NAME ...] [--faults NAME ...] it only prints its table. A run is
 killed by SIGKILL at random moments, half of them drawn in time and half among the files it writes;
-it is given again, and what it leaves is compared with what a run leaves that nothing happened to:
-rows, tensors, metadata, manifests, pictures, bit for bit. Every other fault has to end with a clear
-word, and with the same result once it is mended.
+it is started again, and its files are compared with those of an undisturbed run: rows, tensors,
+metadata, manifests, pictures, bit for bit. Every other fault has to end with a clear message, and
+with the same result once the fault is gone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EDITS: dict[str, Callable[[dict[str, Any]], bytes]] = {
 
 @dataclass
 class Trial:
-    """One kind of run, the folder that nothing happened to, and how long that took."""
+    """One kind of run, the folder of an undisturbed run, and how long that took."""
 
     kind: Kind
     place: Path
@@ -73,10 +73,10 @@ class Trial:
         return often
 
     def finish(self, out: Path) -> str:
-        """What is wrong after the same is asked for again; nothing if all is as it should be."""
+        """What is wrong after the same run is started again; nothing if all is as it should be."""
         ended = run(self.work(out))
         if ended.status:
-            return f"does not go on: {ended.text.strip()[-300:]}"
+            return f"does not resume: {ended.text.strip()[-300:]}"
         found = run(lambda: self._compare(out))
         shutil.rmtree(out)
         return found.text.strip()[-300:] if found.status else ""
@@ -96,7 +96,7 @@ def _plain(found: dict[str, Any], out: Path) -> str:
 
 
 def prepare(kind: Kind, place: Path, seed: int) -> Trial:
-    """The trial of a kind, after it was run to its end."""
+    """The trial of a kind, after an undisturbed run."""
     whole = place / f"{kind.name}-whole"
     whole.mkdir()
     trial = Trial(kind, place, whole, 0.0, 0, random.Random(f"{seed} {kind.name}"))
@@ -114,7 +114,7 @@ Outcome = tuple[str, str]  # what was said, and what was wrong in the end
 
 
 def killed(trial: Trial, count: int) -> Iterator[Outcome]:
-    """SIGKILL, in time or among the files written, and then the same again."""
+    """SIGKILL, in time or among the files written; then the run is started again."""
     for number in range(count):
         out = trial.fresh()
         if number % 2:
@@ -155,7 +155,7 @@ def two_at_once(trial: Trial, count: int) -> Iterator[Outcome]:
     second = run(trial.work(out))
     while (ended := first.ended()) is None:
         time.sleep(0.001)
-    # Where nothing is kept on the way, both do all of it, and the file is written whole twice.
+    # Where nothing is saved on the way, both do all of it, and the file is written twice.
     both = ended.status == second.status == 0
     refused = [one for one in (ended, second) if any(word in one.text for word in HELD)]
     said = "refused" if refused else "both ended" if both else ended.text + second.text
@@ -163,7 +163,7 @@ def two_at_once(trial: Trial, count: int) -> Iterator[Outcome]:
 
 
 def jumping_clock(trial: Trial, count: int) -> Iterator[Outcome]:
-    """The time of day goes back a year, and on two years, while it runs; so when it goes on."""
+    """The clock jumps back a year and forward two years during a run, and again when it resumes."""
     out = trial.fresh()
 
     def work() -> None:
@@ -184,7 +184,7 @@ def jumping_clock(trial: Trial, count: int) -> Iterator[Outcome]:
 
 
 def edited(trial: Trial, count: int) -> Iterator[Outcome]:
-    """Manifests changed by hand, and put right again."""
+    """Manifests changed by hand, and restored again."""
     out = trial.fresh()
     run(trial.work(out), Limits(kill_at=max(1, trial.files * 3 // 4)))
     for manifest in sorted(out.rglob(MANIFEST)):
@@ -200,7 +200,7 @@ def edited(trial: Trial, count: int) -> Iterator[Outcome]:
 
 
 def _said(ended: Ended, word: str) -> str:
-    """The word if it was said and nothing else went wrong; a run may also not have noticed."""
+    """The message if it was given and nothing else went wrong; a run may also have gone through."""
     if ended.raw or ended.status == -9:
         return _trouble(ended) or "killed"
     return (

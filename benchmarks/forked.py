@@ -29,13 +29,13 @@ class Ended:
 
     @property
     def raw(self) -> bool:
-        """Whether an error of another making came through."""
+        """Whether an error that is not our own came through."""
         return "Traceback (most recent call last)" in self.text or self.status not in (0, 2, -9)
 
 
 @dataclass
 class Limits:
-    """What a child has to live with."""
+    """The limits on a child."""
 
     kill_after: float | None = None  # seconds
     kill_at: int | None = None  # of the files that it opens, renames or removes
@@ -93,7 +93,7 @@ def start(work: Callable[[], object], limits: Limits | None = None) -> Child:
         try:
             sys.stdout.flush()
             sys.stderr.flush()
-        finally:  # where a full disk takes no more, a child would go on as its parent
+        finally:  # where a full disk takes no more, a child would continue as its parent
             os._exit(status)
 
 

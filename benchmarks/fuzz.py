@@ -1,11 +1,11 @@
-"""Mutated files and command lines: each is read, or refused with a word of ours.
+"""Mutated files and command lines: each is read, or refused with our own error.
 
 python -m benchmarks.fuzz [--seconds N] writes results/fuzz.json and docs/results/faults.md; with
 [--cases 100] [--first N] [--formats NAME ...] it only prints its table. Case number N of a format
 is always the same bytes: `--only toml:17` shows one. odd-toml, odd-parquet and so on: whole files
 with odd content, tried where they are named. An error of another library, more than 5 seconds
 of computing, or a gigabyte of memory more than at the start is a finding. Cases run in forked
-processes, many in each; one that is lost is told.
+processes, many in each; a lost process is reported.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def case_of(target: Target, number: int) -> tuple[str, bytes]:
 
 
 def try_case(target: Target, number: int, place: Path) -> str:
-    """What is wrong with how a case is read; nothing where it is read or refused properly."""
+    """What went wrong in reading a case; nothing where it is read or refused properly."""
     suffix, data = case_of(target, number)
     file = place / f"case{suffix}"
     file.write_bytes(data)
@@ -116,7 +116,7 @@ def try_case(target: Target, number: int, place: Path) -> str:
     except BaseException:
         return traceback.format_exc(limit=-4)
     took = time.process_time() - began
-    if took > SECONDS and not any(place.glob("*/manifest.json")):  # a training that was asked for
+    if took > SECONDS and not any(place.glob("*/manifest.json")):  # a training that was requested
         return f"{took:.1f} s"
     return "memory" if resident_bytes() - held > MEMORY else ""
 

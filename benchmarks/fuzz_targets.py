@@ -152,7 +152,7 @@ def _run(file: Path) -> None:
     os.chdir(file.parent)
     try:
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
-            main([word.replace("\0", "") for word in words])  # a shell hands on none
+            main([word.replace("\0", "") for word in words])  # a shell passes none
     except SystemExit as ended:
         if ended.code not in (None, 0, 1, 2, 130) or "Traceback" in said.getvalue():
             raise RuntimeError(f"status {ended.code}: {said.getvalue()[-500:]}") from ended

@@ -53,7 +53,7 @@ def peak_memory_mb() -> float:
 def report(name: str, rows: Sequence[dict[str, Any]], *, whole: bool = True) -> None:
     """Print the rows as a table and write them, with the machine, to results/NAME.json.
 
-    Where they are not the `whole` of it, what was written before is left alone.
+    Where they are not the `whole` table, an earlier file is left alone.
     """
     where = machine()
     print(f"{name}: {where['cpu']}, {where['threads']} threads, torch {where['torch']}")

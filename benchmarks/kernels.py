@@ -1,7 +1,7 @@
 """What a training step launches on CUDA: `python -m benchmarks.kernels --only scan --layers 2`.
 
-Takes the words of `python -m benchmarks.learn bench`. Of every learner chosen: kernels and their
-microseconds a step, the longest first.
+Takes the arguments of `python -m benchmarks.learn bench`. For every learner chosen: kernels and
+their microseconds a step, the longest first.
 """
 
 from __future__ import annotations

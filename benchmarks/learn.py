@@ -86,7 +86,7 @@ def values(learner: TaskLearner) -> list[torch.Tensor]:
 
 
 def bench(args: argparse.Namespace) -> None:
-    """Steps a second of every learner asked for, alone and beside the others."""
+    """Steps a second of every requested learner, alone and next to the others."""
     args.out.mkdir(parents=True, exist_ok=True)
     device = choose_device(args.device)
     peaks = {name: peak_flops(device, name) for name in ("bfloat16", "tf32", "float32")}

@@ -1,4 +1,4 @@
-"""What is trained to see what training can find, one learner at a time, and what its steps cost."""
+"""The models of the ALTA experiments, one learner at a time, and the cost of their steps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KINDS = {Traced: "traces", Read: "readable", ParityRun: "parity", ScanRun: "scan
 
 
 def learners(args: argparse.Namespace) -> list[Learner]:
-    """What was asked for, the quick ones first."""
+    """The requested learners, the quick ones first."""
     found: list[Learner] = []
     if "traces" in args.only:
         found += traced(args.scale)
@@ -53,7 +53,7 @@ def learners(args: argparse.Namespace) -> list[Learner]:
 
 
 def with_changes(one: Learner, args: argparse.Namespace) -> Learner:
-    """The learner with other steps, batches or seeds, where they were asked for."""
+    """The learner with other steps, batches or seeds, where they are given."""
     if args.seeds:
         one = replace(one, seeds=args.seeds)
     asked = {"steps": args.steps, "batch": args.batch, "measures": args.measures}
@@ -94,7 +94,7 @@ def learner_of(one: Learner, device: torch.device) -> TaskLearner:
 
 
 def small_learners(only: Collection[str]) -> Iterator[tuple[str, Maker]]:
-    """Something of every kind asked for: a name and a maker."""
+    """One learner of every requested kind: a name and a maker."""
     for one in traced("smoke") if "traces" in only else ():
         for optimiser in ("adam", "adafactor"):
             recipe = replace(one.settings.recipe, optimiser=optimiser, precision="float32")

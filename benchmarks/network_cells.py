@@ -1,4 +1,4 @@
-"""Every kind of network with every call: each cell is tried, and says why where it is refused.
+"""Every kind of network with every call: each cell is tried, with the reason where it is refused.
 
     python -m benchmarks.networks --table
 
@@ -179,7 +179,7 @@ CALLS: dict[str, Callable[[Case], None]] = {
 
 
 def outcome(case: Case, call: str) -> str:
-    """Nothing where the call does what it says, or the words that it is refused with."""
+    """Empty where the call works as documented, else the message that it is refused with."""
     try:
         with torch.random.fork_rng(devices=[]):
             CALLS[call](case)
@@ -189,7 +189,7 @@ def outcome(case: Case, call: str) -> str:
 
 
 def write_table() -> str:
-    """The table in the page: a row a call, a column a kind; reasons stand below."""
+    """The table in the page: one row per call, one column per kind; reasons below."""
     reasons: list[str] = []
     head = ["call", *GROUPS]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]

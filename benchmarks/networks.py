@@ -1,4 +1,4 @@
-"""All pairs of words through networks of every kind: a sentence beside the definition, a treebank.
+"""All pairs of words in networks of every kind: a sentence against the definition, a treebank.
 
     python -m benchmarks networks
     python -m benchmarks.networks [--words 20] [--width 400] [--layers 6] [--device cpu]

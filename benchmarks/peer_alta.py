@@ -24,7 +24,7 @@ from framework.transformer import transformer_utils
 
 BITS = 40
 SECONDS = 120  # CPU time of one program
-MOST_LAYERS = 16  # its weights do not halt by themselves
+MOST_LAYERS = 16  # its weights never halt
 
 Inputs = list[list[int]]
 Case = tuple[Callable[[], Any], Inputs, int | None]
@@ -146,7 +146,7 @@ def measure(case: Case, *, compiles: bool) -> dict[str, Any]:
 
     def interpreted(ids: list[int]) -> list[int]:
         state = program_utils.initialize_activations(spec, ids)
-        # Its interpreter runs one layer more than it is told to.
+        # Its interpreter runs one layer more than requested.
         most = None if layers is None else layers - 1
         return list(interpreter_utils.run_transformer(spec, state, max_layers=most))
 

@@ -4,8 +4,8 @@
     python -m benchmarks.peer_alti PATH
 
 Their contributions of every layer are clipped, normalised and multiplied as their notebooks do,
-with and without the 1e-6 that torch's pairwise_distance adds to every difference. What their
-modules import and this does not need is left empty.
+with and without the 1e-6 that torch's pairwise_distance adds to every difference. Imports of their
+modules that are not needed here are stubbed.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     git clone https://github.com/adelaidehsu/CD_Circuit PATH
     python -m benchmarks.peer_cdt PATH
 
-The authors' functions are called from their checkout; what they import and this does not need
-(transformer_lens, fancy_einsum) is left empty. Compared with and without their setting of the
-smaller of two opposite parts to zero, `ZeroOpposites` of ours.
+The authors' functions are called from their checkout; imports that are not needed here
+(transformer_lens, fancy_einsum) are stubbed. Compared with and without their setting of the smaller
+of two opposite parts to zero, `ZeroOpposites` of ours.
 """
 
 from __future__ import annotations

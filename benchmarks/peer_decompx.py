@@ -4,8 +4,8 @@
     python -m benchmarks.peer_decompx PATH
 
 Their encoder is run with biases in a token of their own (`include_bias_token`), and with its
-default, biases shared among the words by dot products. What they import of an older transformers
-and do not need here is left empty.
+default, biases shared among the words by dot products. Imports from an older transformers that are
+not needed here are stubbed.
 """
 
 from __future__ import annotations

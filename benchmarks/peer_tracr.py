@@ -1,4 +1,4 @@
-"""What Tracr makes of its own library's programs; run by a Python that has it, see peers.py.
+"""Tracr's results on its own library's programs; run by a Python that has it, see peers.py.
 
 Reads a request (JSON) from standard input and writes the answer to the file named by the argument.
 """
@@ -80,11 +80,11 @@ def main() -> None:
             answers.append(measure(case))
         except TimeoutError:
             answers.append({"error": f"more than {request['seconds']} s"})
-        except Exception as error:  # whatever a peer does is a row of the table
+        except Exception as error:  # any failure of a peer is a row of the table
             answers.append({"error": f"{type(error).__name__}: {error}"[:200]})
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         print(case["program"], case["longest"], file=sys.stderr, flush=True)
-        with open(sys.argv[1], "w") as file:  # what is there by now, should it be stopped
+        with open(sys.argv[1], "w") as file:  # the answers so far, in case it is stopped
             json.dump({"versions": versions, "answers": answers}, file)
 
 

@@ -48,7 +48,7 @@ Row = dict[str, Any]
 SHORT, LONG = 8, 32
 EXACTNESS = 100, 1000  # how steep Tracr's ramps are: its default, and one for long inputs
 SECONDS = 60  # CPU time that Tracr may take for one program
-WORDS = 4  # all of the greatest length: Tracr's runtime compiles anew for each length
+WORDS = 4  # all of the greatest length: Tracr's runtime recompiles for each length
 
 LETTERS, BRACKETS, NUMBERS = list("abcd"), list("ab()"), [1, 2, 3, 4]
 TRACR: dict[str, tuple[Callable[[int], rasp.Expression], list[Any]]] = {
@@ -87,7 +87,7 @@ def tracr_cases() -> list[Row]:
 
 
 def tracr_row(case: Row, theirs: Row) -> Row:
-    """One program at one length, beside Tracr's."""
+    """One program at one length, here and in Tracr."""
     make, _ = TRACR[case["program"]]
     longest, words = case["longest"], case["words"]
     expression = make(longest)
@@ -255,7 +255,7 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float]:
 
 
 def ask(python: str, peer: str, checkout: str, *, answers: str | None, request: Row) -> Row:
-    """What peer_PEER.py answers beside the peer's checkout, or has answered before."""
+    """The answers of peer_PEER.py in the peer's checkout, or those saved earlier."""
     environment = {**os.environ, "PYTHONPATH": checkout, "OMP_NUM_THREADS": "1"}
     environment |= {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
     with tempfile.TemporaryDirectory() as folder:
@@ -276,7 +276,7 @@ def main() -> None:
     for name in ("python", "tracr", "alta"):
         variable = "ESPALIER_PEERS_PYTHON" if name == "python" else f"ESPALIER_{name.upper()}"
         parser.add_argument(f"--{name}", default=os.environ.get(variable))
-    parser.add_argument("--answers", help="a folder that keeps what the peers answered")
+    parser.add_argument("--answers", help="a folder that stores the peers' answers")
     given = parser.parse_args()
     python, cases = given.python or sys.executable, tracr_cases()
     requests = {"tracr": {"cases": cases, "seconds": SECONDS}, "alta": {}}

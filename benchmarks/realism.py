@@ -19,7 +19,7 @@ from espalier import zoo
 from espalier.compiler import CompiledModel
 
 INPUTS, SIZE, SEED = 3, 5, 0
-# Gradients below this share of an input's largest are there, but of no use to anybody.
+# Gradients below this share of an input's largest are there, but useless.
 USEFUL = 1e-6
 # So that a row takes seconds.
 SETTINGS: dict[str, dict[str, object]] = {

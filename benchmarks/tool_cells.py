@@ -20,7 +20,7 @@ from espalier.nets import PlainTransformer
 
 @dataclass
 class Case:
-    """A compiled program, its inputs, and what it answers after `layers` layers."""
+    """A compiled program, its inputs, and its outputs after `layers` layers."""
 
     model: CompiledModel
     plain: PlainTransformer

@@ -1,4 +1,4 @@
-"""Programs with many rules: a call, a batch, and a run without rules, each beside its slow way.
+"""Programs with many rules: a call, a batch, and a run without rules, each against its slow way.
 
 Rules over three variables, each with a value of its own to write. "anew" makes the interpreter's
 tables at every call; "computed" computes all units of the MLP instead of looking up those that are

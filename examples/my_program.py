@@ -10,7 +10,7 @@ START = SIZE
 
 
 def step(z):
-    # A maximum travels from left to right, one position a layer.
+    # A maximum travels from left to right, one position per layer.
     if not z["done"] and z["done_left"]:
         z["largest"] = max(z["largest"], z["largest_left"])
         z["done"] = 1

@@ -1,4 +1,4 @@
-"""The command line as a person uses it: its output and its exit status."""
+"""The command line as a user runs it: its output and its exit status."""
 
 import contextlib
 import io
@@ -313,7 +313,7 @@ def test_output_onto_a_full_disk_is_told_in_one_line() -> None:
     [
         ("scan --device cuda", "--device and --dtype are those of weights; add --engine compiled"),
         ("scan --dtype float64", "--device and --dtype are those of weights"),
-        ("minimal histogram abc --cases 5", "--cases is of inputs that are drawn, and yours are"),
+        ("minimal histogram abc --cases 5", "--cases is for drawn inputs, and inputs are given"),
         ("minimal histogram --workers 2 --cluster tcp://a:1", "a cluster has workers of its own"),
         ("sweep a.toml --workers 2 --cluster tcp://a:1", "a cluster has workers of its own"),
         ("train traces dyck --traces a.parquet --seed 4 --out b", "give either --traces or inputs"),

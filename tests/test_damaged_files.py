@@ -1,7 +1,7 @@
 """Files that something happened to: refused with an error of ours, or read as what they were.
 
 Damage is drawn from a seed. What it hits at random (bytes, truncation) must be noticed whatever it
-is. What is changed with care and signed anew may be another file of its kind; then it must load.
+is. What is changed with care and signed again may be another file of its kind; then it must load.
 """
 
 from __future__ import annotations

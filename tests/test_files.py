@@ -311,7 +311,7 @@ def test_what_a_killed_process_left_half_written_is_removed_and_nothing_else(tmp
         raise KeyboardInterrupt
 
     kept = [".lock", ".notes.json", "run.json.abcdefgh", ".hidden", "resume.safetensors"]
-    kept += [".settings.json.20260101", ".cells.unfinished"]  # a person's, by a date or a word
+    kept += [".settings.json.20260101", ".cells.unfinished"]  # a user's, by a date or a word
     for name in kept:
         (tmp_path / name).write_text("")
     for name in ("resume.safetensors", "manifest.json", "figure.svg"):

@@ -350,7 +350,7 @@ def test_what_makes_no_sense_is_refused_by_both_machines(changes, why) -> None:
             AGREEING,
             [1],
             Set("number", layer=0, position=0, value=None),
-            "tells null from the number",
+            "distinguishes null from 0",
         ),
         (AGREEING, [1], Set("share", layer=0, position=0, value=0.4), "not one of the 2 declared"),
         (

@@ -1,4 +1,4 @@
-"""Public functions that are given something of another kind say so, by name."""
+"""Public functions refuse values of another kind, and name the argument."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_what_is_no_folder_for_a_run_is_refused(out):
 @pytest.mark.parametrize(
     ("call", "finding"),
     [
-        (lambda: es.train(None), "'None' is nothing to train; give a config"),
+        (lambda: es.train(None), "'None' cannot be trained; give a config"),
         (lambda: es.train(es.ParityRun(), device=None), "None is not a device"),
         (lambda: es.ParityRun(3), "shape is 3, of type int; TransformerShape is expected"),
         (lambda: es.ScaffoldRun("x"), "corpus is x, of type str; ScaffoldConfig is expected"),

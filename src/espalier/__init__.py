@@ -6,7 +6,7 @@ with `minimal` and `train` whether training could have found it.
 
 Networks into parts: `train` language models, or take `english_model`; `decompose` every state into
 what some words contribute and the rest, and measure `interdependence`. `load` opens whatever was
-saved, and `reproduce` makes the papers' figures. Types of results and settings are in the rooms
+saved, and `reproduce` makes the papers' figures. Types of results and settings are in subpackages
 (`espalier.interpreter.Trace`); the names here are listed in `__init__.pyi`.
 """
 
@@ -42,7 +42,7 @@ def __dir__() -> list[str]:
 
 
 def _load_views(module: str) -> None:
-    """Let `show`, which is above every result, say how the results of a module look."""
+    """Import the views of a module's results from `show`, which is above every result."""
     from espalier.show import load_views
 
     load_views(module)

@@ -1,4 +1,4 @@
-"""Every public name, written once; loaded when first used, so that nobody waits for torch."""
+"""Every public name, written once; loaded when first used, so that torch is not imported before."""
 
 from . import alta as alta
 from . import experiments as experiments

@@ -65,9 +65,9 @@ app.register_install_completion_command(help="Let the shell (bash, zsh or fish) 
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run the command line; what espalier refuses is one line on stderr and exit status 2.
+    """Run the command line; an error of espalier's is one line on stderr and exit status 2.
 
-    `words` are those of the shell by default.
+    `words` are the shell's by default.
     """
     open_streams()
     with ended_as_by_ctrl_c():
@@ -75,7 +75,7 @@ def main(words: list[str] | None = None) -> None:
 
 
 def _run(words: list[str] | None) -> None:
-    """Run a command, and say in a line why it ends, if it does."""
+    """Run a command; what makes it fail is reported in one line."""
     try:
         with hearing_ctrl_c(), warning_in_one_line():
             app(words, exit_on_error=False, print_error=False)
@@ -84,7 +84,7 @@ def _run(words: list[str] | None) -> None:
     except (EspalierError, ShellDetectionError) as error:
         where = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
         _end(f"{error}{where}")
-    except KeyboardInterrupt as stopped:  # a run says where it was saved, if it was
+    except KeyboardInterrupt as stopped:  # the error of a run says where it was saved
         _end(str(stopped) or "interrupted", INTERRUPTED)
     except BrokenPipeError:
         # The reader went away (`espalier trace ... | head`): nothing more can be written.
@@ -98,7 +98,7 @@ def _run(words: list[str] | None) -> None:
             f"({str(error).splitlines()[0] if str(error) else 'MemoryError'}); ask for something "
             f"smaller"
         )
-    except OSError as error:  # such as a name that is too long, wherever it is first looked at
+    except OSError as error:  # such as a name that is too long, wherever it is first used
         if error.filename is None and error.errno not in _OUTPUT:
             raise
         name = str(error.filename or "the output")
@@ -107,13 +107,13 @@ def _run(words: list[str] | None) -> None:
 
 
 def _end(why: str, status: int = 2) -> NoReturn:
-    """Say on stderr why the command ends; what is quoted of files is no command to a terminal."""
+    """Say on stderr why the command ends; control characters quoted from files are escaped."""
     sys.stderr.write(f"espalier: {harmless(why)}\n")
     sys.exit(status)
 
 
 def _wants_memory(error: Exception) -> bool:
-    """Whether memory ran out; torch says so in words, on a CPU and on a card."""
+    """Whether memory ran out; torch says so in the text of an error, on CPUs and GPUs."""
     words = ("not enough memory", "can't allocate memory", "out of memory")
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 

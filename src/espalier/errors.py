@@ -1,6 +1,6 @@
 """One family of errors: each names the culprit, what was found and what to do.
 
-Everything that espalier refuses on purpose is an `EspalierError`; anything else is a bug of ours.
+Everything that espalier refuses on purpose is an `EspalierError`; anything else is a bug.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Iterable
 
 LARGEST_SEED = (1 << 63) - 1
 LARGEST_COUNT = 10**12  # of steps, words, strings: more than anybody makes
-LONGEST_RUN = 10**8  # layers, or tokens written, of what nothing else ends
-FAULTS = (Exception, SystemExit)  # of a function that was given to us; Ctrl-C is nobody's fault
+LONGEST_RUN = 10**8  # layers, or tokens written, where nothing else ends a run
+FAULTS = (Exception, SystemExit)  # raised by a user's function; Ctrl-C is not among them
 
 
 class EspalierError(Exception):
-    """Something was asked for that cannot be done as asked.
+    """A request that cannot be carried out as given.
 
     >>> issubclass(FileError, EspalierError)
     True
@@ -44,7 +44,7 @@ class UndefinedError(ProgramError):
 
 
 class CompileError(EspalierError, ValueError):
-    """A program is well formed, but cannot be compiled with the settings asked for.
+    """A program is well formed, but cannot be compiled with these settings.
 
     >>> import espalier as es
     >>> es.compile_program(es.zoo.load("parity-sum-modulo").program, sharpness=0)
@@ -64,7 +64,7 @@ class ModelError(EspalierError, ValueError):
 
 
 class DataError(EspalierError, ValueError):
-    """A corpus, or the settings that describe one, cannot be as asked.
+    """A corpus, or the settings that describe one, is not valid.
 
     >>> import espalier as es
     >>> es.scan_split("nonsense")
@@ -171,7 +171,7 @@ def is_one_of(value: object, known: Iterable[str]) -> bool:
 
 
 def check_seed(seed: object, *, least: int, error: type[EspalierError]) -> None:
-    """Refuse what random generators do not take as a seed.
+    """Refuse a seed that random generators do not accept.
 
     >>> check_seed(10**30, least=0, error=ConfigError)
     Traceback (most recent call last):
@@ -203,7 +203,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
 
 def harmless(text: str) -> str:
-    """The text with characters that a terminal obeys written as in Python; lines stay lines.
+    """The text with control characters escaped as in Python; lines stay lines.
 
     >>> print(harmless("\\x1b[31mred"))
     \\x1b[31mred

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"  # says what run a folder holds
 MARK = "written by espalier"  # is in every page, figure and Parquet file
-_OPEN = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")  # what this process has open has such names
+_OPEN = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")  # names of what this process has open
 UNFINISHED = ".unfinished"  # ends the names of files that are being written
 LONGEST_SHOWN = 200  # characters of a name
 FRAME_SUFFIXES = (".csv", ".parquet", ".json")
 FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
 _DESCRIPTIONS = {".png": "Comment", ".svg": "Description", ".pdf": "Subject"}
-# What to do about what a system says when a disk is full, broken or not ours to write.
+# What to do about a system's error when a disk is full, broken or not writable.
 _REMEDIES = {
     errno.ENOSPC: "make room or choose another place",
     errno.EDQUOT: "make room or choose another place",
@@ -45,10 +45,10 @@ _REMEDIES = {
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends without an error.
+    """A temporary path next to `path` that takes its place when the block ends without an error.
 
-    Where `path` is a link, the file that it leads to is written, and the link stays; of a run's
-    own files it is replaced.
+    Where `path` is a link, the file that it leads to is written, and the link stays; a link in a
+    run's folder is replaced.
     """
     with onto_disk(Path(path)):
         target = _linked(path)
@@ -80,8 +80,8 @@ def settle(path: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Wait until what a file or folder holds is on the disk, where the file system can tell."""
-    if os.name == "nt":  # pragma: no cover - waits for files alone that are open for writing
+    """Wait until what a file or folder holds is on the disk, if the file system supports it."""
+    if os.name == "nt":  # pragma: no cover - waits only for files that are open for writing
         return
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -94,7 +94,7 @@ def _flush(path: Path) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse the name of what is there and cannot be replaced by a file.
+    """Refuse the name of something, such as a device, that cannot be replaced by a file.
 
     >>> check_writable(os.devnull)
     Traceback (most recent call last):
@@ -106,22 +106,23 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def _linked(path: str | os.PathLike[str]) -> Path:
-    """The file that a link leads to, there or not yet; of anything else, itself.
+    """The file that a link leads to, whether it exists or not; any other path itself.
 
-    So is a link beside a run's manifest: a copy of a run by links must not write into the run.
+    A link next to a run's manifest is returned itself: a copy of a run by links must not write into
+    the run.
     """
     if not os.path.islink(path) or os.path.lexists(Path(path).with_name(MANIFEST)):
         return Path(path)
     with suppress(FileNotFoundError):
-        os.stat(path)  # which says of links that lead to each other that they do
+        os.stat(path)  # which raises if links lead to each other
     return Path(os.path.realpath(path))
 
 
 @contextmanager
 def folder_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary folder beside `path`, for libraries that write more than the file they name.
+    """A temporary folder next to `path`, for libraries that write more than the file they name.
 
-    safetensors writes a hidden file there, which a kill would leave beside the one that is named.
+    safetensors writes a hidden file there, which a kill would leave next to the named one.
     """
     place = _linked(path)
     prefix = f".{place.name}."
@@ -130,7 +131,7 @@ def folder_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def as_path(path: object) -> Path:
-    """The path that a name stands for; what can be no file's name is refused.
+    """The path of a name; one that no file can have is refused.
 
     >>> as_path(None)
     Traceback (most recent call last):
@@ -168,7 +169,7 @@ def check_utf8(path: str | os.PathLike[str]) -> None:
 
 
 def check_readable(path: str | os.PathLike[str]) -> None:
-    """Refuse a file that cannot be opened, which does not say that it is damaged.
+    """Refuse a file that cannot be opened, so that it is not reported as damaged.
 
     >>> check_readable(".")
     Traceback (most recent call last):
@@ -185,7 +186,7 @@ def check_readable(path: str | os.PathLike[str]) -> None:
 def check_plain(path: str | os.PathLike[str], *, piped: bool = False) -> None:
     """Refuse a device, a pipe or a socket: reading it may never end, or never begin.
 
-    What is read but once may be `piped`: a pipe that is open already, by | or a shell's <(...).
+    A file that is read only once may be `piped`: an open pipe, by | or a shell's <(...).
 
     >>> check_plain(os.devnull)
     Traceback (most recent call last):
@@ -199,10 +200,10 @@ def check_plain(path: str | os.PathLike[str], *, piped: bool = False) -> None:
 
 
 def _special(path: str | os.PathLike[str]) -> str | None:
-    """What is there, if it is neither a file nor a folder."""
+    """The kind of what is there, if it is neither a file nor a folder."""
     try:
         mode = os.stat(path).st_mode
-    except (OSError, ValueError):  # whoever opens it says why that cannot be done
+    except (OSError, ValueError):  # opening it will report the reason
         return None
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return None
@@ -210,9 +211,9 @@ def _special(path: str | os.PathLike[str]) -> str | None:
 
 
 def remove_leftovers(folder: str | os.PathLike[str]) -> None:
-    """Remove what a process left half-written that was killed while it wrote in a folder.
+    """Remove the files in a folder that a killed process left half-written.
 
-    Only whoever works there alone may do so.
+    Only for a process that has locked the folder.
     """
     for file in Path(folder).glob(f".*{UNFINISHED}"):
         if re.fullmatch(rf"\..+\.\w{{8}}{re.escape(UNFINISHED)}", file.name):
@@ -224,7 +225,7 @@ def remove_leftovers(folder: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def onto_disk(path: Path) -> Iterator[None]:
-    """A block that writes `path`; what a disk refuses is a FileError, whichever library met it."""
+    """A block that writes `path`; errors of the disk, from any library, are FileErrors."""
     try:
         yield
     except EspalierError:
@@ -236,7 +237,7 @@ def onto_disk(path: Path) -> Iterator[None]:
 
 
 def _refusal(path: Path, error: Exception) -> FileError:
-    """What to say of a failed write: the system's reason, and what to do about it."""
+    """The error of a failed write: the system's reason, and what to do about it."""
     code = error.errno if isinstance(error, OSError) else errno.ENOSPC
     reason = error.strerror if isinstance(error, OSError) else str(error)
     remedy = _REMEDIES.get(code or 0, "choose another place")
@@ -247,7 +248,7 @@ def _refusal(path: Path, error: Exception) -> FileError:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """What writing raises; safetensors, where it is used, has an error of its own."""
+    """The errors that writing raises; safetensors, where it is used, has its own."""
     loaded = sys.modules.get("safetensors")
     return (OSError,) if loaded is None else (OSError, loaded.SafetensorError)
 

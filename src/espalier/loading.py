@@ -1,6 +1,6 @@
-"""`load`: whatever espalier wrote, opened by what is in it.
+"""`load` opens whatever espalier wrote, by its contents.
 
-The one place that knows every kind of file and folder; each room reads its own.
+The one module that knows every kind of file and folder; each room reads its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from espalier.runs import MANIFEST, RunFolder
 
 
 def load(path: str | os.PathLike[str], *, device: str = "auto") -> Any:
-    """What espalier wrote to `path`: a model, a run, traces, a reproduction or a treebank.
+    """Load what espalier wrote to `path`: a model, a run, traces, a reproduction or a treebank.
 
     A compiled program (.safetensors) comes back as a `CompiledModel`, a language model or a
     checkpoint of one as a `LanguageModel`, a run's folder as the `TrainedRun` that `train`
@@ -59,9 +59,9 @@ TRANSFORMER = "english-transformer"  # the second of the package's models, by it
 
 
 def load_network(path: str | os.PathLike[str] | None, *, member: str | None = None) -> Any:
-    """What of a path can be taken apart: a language model, a `Network` or a `CompiledModel`.
+    """The network at a path, to take apart: a language model, a `Network` or a `CompiledModel`.
 
-    Without a path it is the LSTM of English that the package brings along; `english-transformer`
+    Without a path it is the LSTM of English that comes with the package; `english-transformer`
     is the Transformer, if there is no such file. `member` names one of an ensemble. A compiled
     program has no depth until it is given an input.
 
@@ -171,7 +171,7 @@ def _folder(place: Path, device: str) -> Any:
 
 
 def _beside(path: Path) -> str:
-    """What could have been meant: what can be loaded in the same folder."""
+    """A hint for an error: what can be loaded in the same folder."""
     if not path.parent.is_dir():
         return f"the folder {path.parent} does not exist"
     runs = [one.parent for one in path.parent.glob(f"*/{MANIFEST}")]

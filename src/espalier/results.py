@@ -1,8 +1,8 @@
 """What every result can do: show itself, become a table, a figure or a file; in a short repr.
 
-Results live on every floor and are drawn on a high one, in `show`. A result knows only this base:
-`show` registers how each type looks, and the top of the package says how `show` is reached when a
-view is first needed. No room imports upwards.
+Results are defined at every level of the package and drawn at a high one, in `show`. A result knows
+only this base: `show` registers a view for each type, and the top of the package says how `show` is
+imported when a view is first needed. No room imports upwards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAGE_SUFFIXES = (".html", ".htm")
-# What a repr may take of a screen.
+# The space that a repr may take on a screen.
 MOST_LINES, MOST_COLUMNS, MOST_CHARACTERS = 12, 120, 1_500
 
 
@@ -129,7 +129,7 @@ class Result:
             write_frame(path, self.to_frame())
 
     def _suffixes(self) -> tuple[str, ...]:
-        """What this result can be saved as."""
+        """The suffixes that this result can be saved with."""
         view, kind = view_of(type(self)), type(self)
         drawn = kind.plot is not Result.plot or (view is not None and view.figure is not None)
         tabled = kind.to_frame is not Result.to_frame
@@ -180,7 +180,7 @@ def describe(value: object) -> str:
 
 
 class _Short(reprlib.Repr):
-    """Python's own way to cut reprs; an array is known by its shape."""
+    """Python's own way to shorten reprs; an array is shown by its type and shape."""
 
     def repr_instance(self, x: Any, level: int) -> str:
         if hasattr(x, "shape") and hasattr(x, "dtype"):

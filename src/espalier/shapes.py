@@ -1,6 +1,6 @@
 """The glossary of axis letters, and the shape aliases made of them.
 
-B  batch: one row a sequence        V  input tokens (the program's `input_range`)
+B  batch: one row per sequence      V  input tokens (the program's `input_range`)
 N  positions of a sequence          P  positional embeddings (`position_range`)
 D  residual stream                  K  query and key of one head
 R  hidden units of the MLP          O  values of the output variable

@@ -1,4 +1,4 @@
-"""What a command is about: a program of the zoo, a compiled file, or a program in a Python file."""
+"""The program of a command: one of the zoo, a compiled file, or one in a Python file."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _fault(error: BaseException, path: Path) -> str:
 
 
 def entry_of(program: Program, name: str) -> Entry:
-    """A program as an entry: it is written to as it says, or else by tokens, and answers so."""
+    """A program as an entry, read and answering in its own text format, or else in tokens."""
     from espalier.zoo import Entry, Writing
 
     def sample(source: random.Random, size: int) -> list[int]:
@@ -101,7 +101,7 @@ def entry_of(program: Program, name: str) -> Entry:
         return bare
 
     def encode(given: str | list[int]) -> list[int]:
-        # Tokens are as good: numbers that `sample` drew, or names of which one is no symbol.
+        # Tokens are accepted too: numbers that `sample` drew, or names that are not all symbols.
         if not isinstance(given, str) or _are_tokens(program, text, given.split()):
             return bare.encode(given)
         return text.encode(given)
@@ -121,7 +121,7 @@ def _are_tokens(program: Program, text: TextFormat, words: list[str]) -> bool:
 
 
 def with_writing(entry: Entry, max_tokens: int | None, stop: str | None) -> Entry:
-    """The entry as a program that writes, where it is asked to."""
+    """The entry as a program that writes, if either is given."""
     from espalier.zoo import Writing
 
     if max_tokens is None and stop is None:
@@ -146,7 +146,7 @@ def tokens_read(entry: Entry, inputs: list[Any], max_layers: int | None) -> list
 
 
 def words_of(program: Program, tokens: str | Iterable[Any]) -> list[Any]:
-    """Words of a program's vocabulary, or numbers, as someone typed them."""
+    """Words of a program's vocabulary, or numbers, as typed."""
     words = tokens.split() if isinstance(tokens, str) else list(tokens)
     names = program.vocabulary or ()
     return [

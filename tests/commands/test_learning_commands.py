@@ -40,7 +40,7 @@ def test_an_mlp_learns_a_program_from_inputs_or_from_their_traces(app, tmp_path,
     assert head[-3:] == ["as", "the", "program"]
     assert [(row[0], row[1], row[-1]) for row in rows] == [("200", "0", "1"), ("200", "1", "1")]
     assert "distinct lessons" in told
-    assert "kept in" in told
+    assert "saved in" in told
     assert "step 200/200" in told
     entry = es.zoo.load(PROGRAM)
     assert len(open_run(tmp_path / "run", kinds=[es.TraceRun]).models) == 2
@@ -168,7 +168,7 @@ def test_ctrl_c_and_kill_from_the_shell(tmp_path, sent):
     os.kill(run.pid, sent)
     told = run.communicate(timeout=600)[1]
     assert run.returncode == 128 + sent
-    assert "the same command goes on from there" in told
+    assert "the same command resumes from there" in told
     assert RunFolder(out).manifest()["status"] == "interrupted"
     assert (out / "resume.safetensors").exists()
 
@@ -194,7 +194,7 @@ def test_tests_are_as_long_as_they_are_set(app, tmp_path):
     assert longest == [6, 9]
 
 
-def test_a_loss_that_is_no_number_is_told(app, tmp_path, capsys):
+def test_a_loss_that_is_no_number_is_reported(app, tmp_path, capsys):
     app(*parity_words(tmp_path / "wild", "recipe.learning_rate=1e38"))
     shown, told = capsys.readouterr()
     assert "nan" in shown

@@ -1,4 +1,4 @@
-"""Commands write where they are told, all by the same flag, and never over someone else's file."""
+"""Commands write where their common flag says, and never over someone else's file."""
 
 import os
 

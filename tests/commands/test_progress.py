@@ -35,7 +35,7 @@ def refusal(step, total, *, warming, begun):
     begun=st.integers(0, 1000),
 )
 def test_it_is_refused_if_and_only_if_it_takes_over_an_hour(step, total, warming, begun):
-    """Whatever the first steps waited for, and wherever the run goes on from."""
+    """Whatever the first steps waited for, and wherever the run resumes."""
     count = refusal(step, total, warming=warming, begun=begun)
     if count is None:
         assert total * step < LONG + TRIAL + 2 * max(step, 0.5) + 2

@@ -1,4 +1,4 @@
-"""`espalier scan` as a person uses it: in a process of its own, stopped and given again."""
+"""`espalier scan` as a user runs it: in a process of its own, stopped and given again."""
 
 import contextlib
 import os
@@ -62,7 +62,7 @@ def test_it_goes_on_after_a_stop_with_other_workers(
     _, errors = first.communicate(timeout=600)
     stopped_amid = first.returncode == 130 and len(list(rows.glob("part-*"))) < 2
     if kill == signal.SIGINT and stopped_amid:
-        assert errors.strip().endswith("the same command goes on from there")
+        assert errors.strip().endswith("the same command resumes from there")
         assert "Traceback" not in errors
     scan_here(tmp_path, data, monkeypatch, "--workers", "1")
     assert f"100.00% of {COUNT:,}" in capsys.readouterr().out

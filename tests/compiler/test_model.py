@@ -15,7 +15,7 @@ def parity() -> CompiledModel:
     return es.compile_program(zoo.load("parity-sequential-relative").program)
 
 
-def test_the_issue_as_a_person_would_type_it() -> None:
+def test_the_issue_as_a_user_would_type_it() -> None:
     def step(z):
         if z["done"] != 1 and z["done_left"] == 1:
             z["parity"] = z["parity_left"] ^ z["parity"]

@@ -60,7 +60,7 @@ def test_the_zoo_means_the_same_called_and_run(name: str) -> None:
 @given(cases(strict=None), st.randoms(use_true_random=False))
 @settings(max_examples=40)
 def test_an_edit_means_the_same_called_and_run(case: Case, random) -> None:
-    """What run makes once from the weights is made anew where any of them changed."""
+    """What run computes once from the weights is recomputed where any of them changed."""
     model = es.compile_program(case.program, dtype=torch.float64)
     tokens, lengths = pad(case.batch, CPU)
     model.run_many(case.batch, max_layers=2)
@@ -272,7 +272,7 @@ def test_weights_of_a_program_that_differs_in_places_only_are_refused() -> None:
         one.load_state_dict(other.state_dict())
 
 
-def test_training_can_go_on_from_a_program() -> None:
+def test_training_can_start_from_a_program() -> None:
     model = parity(sharpness=5.0)
     optimiser, target = torch.optim.Adam(model.parameters(), 1e-2), torch.tensor([[0, 1, 1, 0, 0]])
     losses = []

@@ -153,7 +153,7 @@ def averaging(numbers: tuple[float, ...]) -> CompiledModel:
     return es.compile_program(program)
 
 
-def test_what_softmax_cannot_tell_apart_is_refused() -> None:
+def test_means_that_softmax_cannot_distinguish_are_refused() -> None:
     with pytest.raises(CompileError, match=r"sum of \d+ floats"):
         averaging((0.0, 1e-6, 1e9)).unroll(1, 10)
     with pytest.raises(CompileError, match="fewer positions"):

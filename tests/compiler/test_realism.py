@@ -207,7 +207,7 @@ def test_longer_and_deeper_than_proven_is_refused() -> None:
         short.run(PARITY.encode("101"))
 
 
-def test_superposed_meanings_lose_nothing_as_long_as_states_tell_them_apart() -> None:
+def test_superposed_meanings_lose_nothing_as_long_as_states_distinguish_them() -> None:
     """Variables that are always defined add up to 1 each: all but one of these sums are free."""
     model = realistic("dyck", width=60, ramp=0.2)
     entry = zoo.load("dyck")
@@ -219,7 +219,7 @@ def test_superposed_meanings_lose_nothing_as_long_as_states_tell_them_apart() ->
     assert (held - es.compiler.encode_meanings(model.layout, state.columns)).abs().max() < 1e-5
 
 
-def test_distractors_are_active_and_read_by_nobody() -> None:
+def test_distractors_are_active_and_never_read() -> None:
     model, clean = realistic(distractors=3), realistic()
     own = model.layout.own
     for matrix in (model.weights.feedforward.w1, model.weights.unembedding):

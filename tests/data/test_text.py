@@ -145,7 +145,7 @@ def test_a_wrong_download_is_not_kept(server, tmp_path, monkeypatch):
     monkeypatch.setenv("ESPALIER_DATA", str(tmp_path / "data"))
     known = replace(sources.SOURCES["wikitext-2"], url=url)
     monkeypatch.setitem(sources.SOURCES, "wikitext-2", known)
-    with pytest.raises(DataError, match="was expected: the download was cut short"):
+    with pytest.raises(DataError, match="the expected checksum: the download was cut short"):
         sources.fetch("wikitext-2")
     assert not (tmp_path / "data").exists()
 
@@ -179,7 +179,7 @@ def test_folding_keeps_the_order_of_every_row(batch, window, extra):
 
 
 def test_too_short_a_stream_is_refused():
-    with pytest.raises(DataError, match="30 tokens in 20 rows are 1 a row"):
+    with pytest.raises(DataError, match="30 tokens in 20 rows are 1 each"):
         fold(np.arange(30), batch=20, window=35)
 
 

@@ -54,7 +54,7 @@ def test_neither_grouping_nor_memory_changes_a_number(lm, some, held, kept):
 
 
 def test_memory_that_is_used_again_changes_no_number():
-    """A thread's sentences share memory; whatever was there, and whoever else computes."""
+    """A thread's sentences share memory; whatever it held before, and whatever other threads do."""
     lms = [random_model(seed, hidden=6, layers=layers) for seed, layers in ((1, 1), (2, 2), (3, 1))]
     large = random_model(4, hidden=6, scale=1e30)
     some = [[(7 * place + n) % 8 for place in range(n)] for n in (5, 40, 2, 31, 33, 7, 100, 12)]
@@ -73,7 +73,7 @@ def test_memory_that_is_used_again_changes_no_number():
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("sizes", [[5], [5, 3], [40, 40, 40]])
 def test_everything_is_where_the_weights_are(layers, sizes):
-    """On CUDA, as far as that can be told without one: mixing devices is an error here too."""
+    """On CUDA, as far as that can be tested without one: mixing devices is an error here too."""
     with FakeTensorMode(allow_non_fake_inputs=True):
         model = es.language_model(vocabulary_size=50, hidden=16, layers=layers)
         for weights in model.parameters():
@@ -104,7 +104,7 @@ def test_saturated_gates_of_a_trained_size_in_single_precision(layers):
     lm = random_model(3, hidden=16, layers=layers, scale=1)
     with torch.no_grad():
         largest = (lm.encoder.weight @ lm.rnn.weight_ih_l0.T).abs().max()
-        lm.encoder.weight.mul_(22 / largest)  # as WikiText-2 brings about
+        lm.encoder.weight.mul_(22 / largest)  # as training on WikiText-2 does
     tokens = [1, 2, 3, 4, 5, 6]
     wanted = by_definition(lm, tokens, "hidden")
     found = es.interdependence(lm.float(), tokens).values

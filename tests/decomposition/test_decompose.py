@@ -53,7 +53,7 @@ def test_parts_sum_to_the_models_own_state(lm, given_, allocation):
 
 
 def least_share(parts):
-    """How small the state gets beside its parts: where they cancel, digits are lost with them."""
+    """How small the state gets next to its parts: where they cancel, digits are lost with them."""
     halves = parts.logits("relevant").norm(dim=-1) + parts.logits("irrelevant").norm(dim=-1)
     return float((parts.logits("hidden").norm(dim=-1) / halves).min())
 

@@ -137,5 +137,5 @@ def test_a_list_of_sentences_is_a_batch_and_a_treebanks_sentence_is_one():
     assert es.interdependence(lm, parsed).words == es.interdependence(lm, [parsed])[0].words
     parts = es.decompose(lm, ["the cat sat", "on the mat"], focus=[[0], [1, 2]])
     assert [one.focus for one in parts] == [(0,), (1, 2)]
-    with pytest.raises(DataError, match="'the cat' is a sentence, but 'sat' beside it is a word"):
+    with pytest.raises(DataError, match="'the cat' is a sentence, but 'sat' next to it is a word"):
         es.interdependence(lm, ["the cat", "sat"])

@@ -73,7 +73,7 @@ def test_a_verdict_names_the_lengths_at_which_a_claim_holds():
     tables[7].loc[short, "probability"] = 0.9
     decided = decide(tables, chance=CHANCE)
     assert verdict(decided[decided["claim"] == "2"]) == "holds at length 8 only"
-    none = decided[decided["claim"] == "2"].assign(holds=False)  # below 0.5, it is said
+    none = decided[decided["claim"] == "2"].assign(holds=False)  # below 0.5, it is reported
     assert verdict(none.assign(low=0.4, high=0.6)) == "not decided"
     assert verdict(none.assign(low=[0.4, 0.5], high=0.6)) == "does not hold"
 

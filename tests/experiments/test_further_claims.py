@@ -1,4 +1,4 @@
-"""What the papers say beside Figures 7, 9 and 11: worlds in which it holds, and does not."""
+"""Statements on Figures 7, 9 and 11: rows for which they hold, and for which they do not."""
 
 import itertools
 

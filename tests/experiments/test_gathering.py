@@ -1,4 +1,4 @@
-"""Items of an experiment by workers: the rows that one process finds, in the same order."""
+"""Items of an experiment on workers: the rows that one process finds, in the same order."""
 
 import pytest
 

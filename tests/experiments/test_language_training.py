@@ -34,7 +34,7 @@ def cache_of(place, told=None, **more):
 
 
 def beside(cache, language=LANGUAGE):
-    """For every seed, how many others it was trained beside."""
+    """For every seed, how many others it was trained with."""
     folders = sorted((cache.path / language.folder).glob("seed-*"))
     return [RunFolder(folder).manifest().get("trained_beside") for folder in folders]
 

@@ -40,21 +40,21 @@ def test_models_do_not_depend_on_what_they_read():
         Language(made=MADE.made)
 
 
-def test_what_was_interrupted_goes_on_and_its_models_serve_every_experiment(tmp_path):
+def test_what_was_interrupted_is_resumed_and_its_models_serve_every_experiment(tmp_path):
     def stop(moment):
         if moment.rows:
             signal.raise_signal(signal.SIGINT)
 
     given = {"scale": "smoke", "config": OneLanguage(MADE)}
     first = RunCache(tmp_path / "runs", device="cpu", progress=stop)
-    with pytest.raises(Interrupted, match="the same command goes on"):
+    with pytest.raises(Interrupted, match="the same command resumes"):
         reproduce("bottom-up-figure-4", out=tmp_path / "four", runs=first, **given)
     steps = []
     later = RunCache(
         tmp_path / "runs", device="cpu", progress=lambda moment: steps.append(moment.step)
     )
     found = reproduce("bottom-up-figure-4", out=tmp_path / "four", runs=later, **given)
-    assert min(steps) > 0  # it did not begin anew
+    assert min(steps) > 0  # it did not start over
     straight = RunCache(tmp_path / "others", device="cpu")
     again = reproduce("bottom-up-figure-4", out=tmp_path / "again", runs=straight, **given)
     assert_frame_equal(found.rows, again.rows)

@@ -1,4 +1,4 @@
-"""The authors' protocol: what is measured, what is shared, and what turns a verdict round."""
+"""The authors' protocol: what is measured, what is shared, and what reverses a verdict."""
 
 import itertools
 

@@ -115,7 +115,7 @@ def test_an_interrupted_one_ends_with_the_same_numbers(tmp_path):
     given = {"scale": "smoke", "config": config}
     out, runs = tmp_path / "out", tmp_path / "runs"
     cache = RunCache(runs, device="cpu", progress=stop)
-    with pytest.raises(Interrupted, match="the same command goes on"):
+    with pytest.raises(Interrupted, match="the same command resumes"):
         reproduce("bottom-up-figure-8", out=out, runs=cache, **given)
     assert RunFolder(out).manifest()["status"] == "interrupted"
     assert not (out / "rows.parquet").exists()
@@ -124,7 +124,7 @@ def test_an_interrupted_one_ends_with_the_same_numbers(tmp_path):
     steps = []
     later = RunCache(runs, device="cpu", progress=lambda moment: steps.append(moment.step))
     found = reproduce("bottom-up-figure-8", out=out, runs=later, **given)
-    assert min(steps) > 39  # an epoch: it went on and did not begin anew
+    assert min(steps) > 39  # an epoch: it resumed and did not start over
     whole = RunCache(tmp_path / "others", device="cpu")
     straight = reproduce("bottom-up-figure-8", out=tmp_path / "straight", runs=whole, **given)
     assert_frame_equal(found.rows, straight.rows)
@@ -160,7 +160,7 @@ def test_an_ensemble_of_other_models_is_refused(tmp_path):
     folder.rename(tmp_path / other.name)
     with pytest.raises(ConfigError, match="holds another run"):
         RunCache(tmp_path, device="cpu").trained(other)
-    with pytest.raises(ConfigError, match=r"epoch 9 of .* was not kept"):
+    with pytest.raises(ConfigError, match=r"epoch 9 of .* was not saved"):
         RunCache(tmp_path / "new", device="cpu").trained(TINY).at(9)
 
 
@@ -174,7 +174,7 @@ def test_measures_that_were_lost_are_missed(tmp_path):
         again().trained(TINY).metrics()
     manifest = folder.manifest()
     folder.write_manifest(manifest | {"data": {}})
-    with pytest.raises(FileError, match=r"says no sha256 of the run's data"):
+    with pytest.raises(FileError, match=r"has no sha256 of the run's data"):
         folder.data_sha256()
 
     places = {"out": tmp_path / "out", "runs": again()}
@@ -260,7 +260,7 @@ def test_words_of_names_are_whole_ones(tmp_path, monkeypatch, words, names):
 
 
 class Alarm(threading.Timer):
-    """A timer that goes off when it is told to."""
+    """A timer that fires on request."""
 
     def __init__(self, seconds, function, words):
         super().__init__(1e6, function, words)
@@ -275,7 +275,7 @@ def test_when_its_seconds_are_over_it_stops_and_goes_on_later(tmp_path, monkeypa
     with monkeypatch.context() as patch:
         if moment == "before it trains":
             patch.setattr(RunCache, "rows", lambda *asked: Alarm.ring())
-        with pytest.raises(Interrupted, match=r"saved in .*: the same command goes on from there"):
+        with pytest.raises(Interrupted, match=r"saved in .*: the same command resumes from there"):
             reproduce("alta-table-3", seconds=1, progress=lambda moment: Alarm.ring(), **given)
     assert RunFolder(tmp_path / "out").manifest()["status"] == "interrupted"
     assert set(reproduce("alta-table-3", seconds=1, **given).rows["layers"]) == {1}
@@ -357,7 +357,7 @@ def test_a_config_with_nothing_that_the_figure_shows_is_refused(cache, tmp_path)
 @pytest.mark.parametrize("name", ["alta-figure-10", "alta-figure-11"])
 def test_what_the_figure_does_not_show_is_refused_before_it_is_trained(cache, tmp_path, name):
     places = {"scale": "smoke", "out": tmp_path / "out", "runs": cache}
-    refused = r"shows those alone that have 'relative positions'.* 'absolute positions' has; choose"
+    refused = r"shows only models that have 'relative positions'.* 'absolute positions' has; choose"
     with pytest.raises(ConfigError, match=refused):
         reproduce(name, only=["absolute positions"], **places)
     assert not (tmp_path / "out").exists()

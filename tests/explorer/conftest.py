@@ -20,7 +20,7 @@ def runs_folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def address(runs_folder):
-    """The explorer, started as a person starts it."""
+    """The explorer, started as a user starts it."""
     pytest.importorskip("uvicorn", reason="needs espalier[explore]")
     command = [sys.executable, "-m", "espalier", "explore", str(runs_folder), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -42,7 +42,7 @@ def browser():
 
 
 class Visit:
-    """A page that remembers what went wrong and what it asked for."""
+    """A page that records its errors and its requests."""
 
     def __init__(self, page):
         self.page, self.faults, self.requests = page, [], []

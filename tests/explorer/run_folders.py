@@ -1,4 +1,4 @@
-"""A folder of small runs: one that goes on, each architecture, one damaged, claims."""
+"""A folder of small runs: one still running, each architecture, one damaged, claims."""
 
 import math
 

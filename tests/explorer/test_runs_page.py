@@ -1,4 +1,4 @@
-"""The view of runs in a browser: sweeps, claims, damage, and a training that goes on meanwhile."""
+"""The view of runs in a browser: sweeps, claims, damage, and a training still running."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
 expect.set_options(timeout=300_000)
 
-# Hundreds of epochs of a corpus that takes a moment each; ended when it was seen to go on.
+# Hundreds of epochs of a corpus that takes a moment each; stopped when its curves have grown.
 TRAINING = [
     "scaffold",
     "--epochs",
@@ -39,7 +39,7 @@ def opened(visit, address, state="view=runs"):
     return visit
 
 
-def test_curves_grow_while_training_goes_on(visit, address, runs_folder):
+def test_curves_grow_while_training_runs(visit, address, runs_folder):
     out = ["--out", str(runs_folder / "live")]
     command = [sys.executable, "-m", "espalier", "train", *TRAINING[:1], *out, *TRAINING[1:]]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as training:

@@ -1,4 +1,4 @@
-"""Whatever is typed into any box of the page: the server has no error, and the page goes on."""
+"""Whatever is typed into any box of the page: the server has no error, the page keeps working."""
 
 import random
 
@@ -8,7 +8,7 @@ from explorer.test_answers import typed
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
 
-# Types each text and hands it in, and goes on when the page has answered or refused.
+# Types each text and submits it, and continues when the page has answered or refused.
 TYPE = """async ([label, texts, busy]) => {
   const find = () => document.querySelector(`[aria-label="${label}"]`);
   const until = async (text, test) => {

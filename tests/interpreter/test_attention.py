@@ -84,7 +84,7 @@ def look(head, **more) -> Program:
         (qkv("all", "all", "x"), [1, 2, 3], [None] * 3),
         (qkv("all", "all", "x"), [1, 3], [None] * 2),
         (qkv("x", "x", "x"), [1, 2, 1], [1, 2, 1]),
-        # The query is at the position that asks, the key at the one that is asked.
+        # The query is at the position that attends, the key at the one that is attended to.
         (qkv("below", "x", "x"), [0, 1, 2], [None, 0, None]),
         (qkv("below", "x", "weight"), [0, 1, 2, 3], [None, 0.0, 0.5, 1.0]),
         (qkv("evens", "x", "weight"), [0, 1, 2, 3], [1.0] * 4),

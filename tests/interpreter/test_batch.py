@@ -98,7 +98,7 @@ def test_equal_finds_the_sequences_that_differ(sizes, data):
 
 
 @pytest.mark.parametrize(("entry", "place"), [(0, (10, 0)), (2, (10, 2)), (3, (11, 0))])
-def test_a_place_is_told_in_words(entry, place):
+def test_a_place_is_written_for_errors(entry, place):
     words = state_of([3, 2]).place(entry)
     assert "layer 3" in words
     assert f"input {place[0]}" in words

@@ -99,7 +99,7 @@ def test_parity_by_sum_and_modulo(inputs):
 
 
 @pytest.mark.parametrize("buckets", [2, 3, 100, 200])
-def test_every_count_up_to_the_buckets_is_told_apart(buckets):
+def test_every_count_up_to_the_buckets_is_distinguished(buckets):
     inputs = [[START, *[1] * ones] for ones in range(buckets)]
     runs = interpret_many(sum_modulo(buckets), inputs, max_layers=1)
     assert [outputs[-1] for outputs in runs.outputs] == [ones % 2 for ones in range(buckets)]

@@ -154,7 +154,7 @@ def test_a_loop_that_was_given_a_name_and_left_early_leaves_its_scope(builder):
     assert builder.scope == {}
 
 
-def test_a_loop_that_was_left_does_not_come_back_when_an_outer_one_goes_on(builder):
+def test_a_loop_that_was_left_does_not_come_back_when_an_outer_one_continues(builder):
     kept, scopes = [], []
     for a in builder.get("a"):
         kept.append(builder.get("b"))

@@ -302,7 +302,7 @@ def test_coins_that_no_name_shows_are_not_taken_for_steady(make):
     assert read_code(coin) is None
 
 
-def test_code_that_could_hold_a_coin_is_told_from_code_that_cannot():
+def test_code_that_could_hold_a_coin_is_distinguished_from_code_that_cannot():
     for steady in (looks_up, calls_a_method, lambda z: looks_up(z), on_a_path(looks_up)):
         assert read_code(steady) is not None
     objects = (random.Random(0).random, object(), Path("x").exists)

@@ -243,7 +243,7 @@ def test_a_function_that_changes_its_mind_is_never_explored_as_a_mix_of_both(ord
             assert found in ([], always, at_first)
 
 
-def test_an_error_of_the_function_is_kept_as_the_cause():
+def test_an_error_of_the_function_is_the_cause():
     def function(z):
         if z["b"] == 2:
             return 1 // 0

@@ -212,7 +212,7 @@ def nested(z, memo):
 
 @pytest.mark.parametrize("remember", [by_too_little, by_nothing, nested])
 def test_a_memo_under_too_few_names_is_refused(remember):
-    """Once it is filled it answers the same; what it holds is what was asked first."""
+    """Once it is filled it answers the same; what it holds depends on the first calls."""
     memo = {}
     assert "does not repeat itself" in refused(lambda z: remember(z, memo), FEW)
     assert "does not repeat itself" in refused(functools.partial(remember, memo={}), FEW)
@@ -237,7 +237,7 @@ def test_a_cache_of_a_coin_is_refused():
     assert "does not repeat itself" in refused(lambda z: z.update(y=cached(z["a"])), FEW)
 
 
-def test_a_function_that_is_started_anew_leaves_its_own_tables_alone():
+def test_a_copy_of_a_function_leaves_the_original_tables_alone():
     memo, lines, calls = {}, [], 0
 
     def remembered(a):

@@ -41,7 +41,7 @@ def test_scan_answers_in_actions():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_names_tell_values_apart_and_survive_a_file(name):
+def test_names_distinguish_values_and_survive_a_file(name):
     program = zoo.load(name).program
     again = from_record(to_record(program))
     for variable, spec in program.specs.items():

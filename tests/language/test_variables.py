@@ -76,7 +76,7 @@ def test_values_are_python_numbers_whatever_they_were_made_from():
 
 
 @pytest.mark.parametrize("size", [3, np.int64(3), np.uint8(3)], ids=repr)
-def test_the_range_of_a_set_may_stand_first(size):
+def test_the_range_of_a_set_may_come_first(size):
     assert set_var(size, [{0}, {1}]) == set_var([{0}, {1}], size)
 
 
@@ -150,7 +150,7 @@ def test_buckets_that_are_not_numbers_are_refused(junk):
     ("value", "shown"),
     [(3, "3"), (0.25, "0.25"), (frozenset({2, 1}), "{1,2}"), (frozenset(), "{}"), (None, "∅")],
 )
-def test_values_are_shown_as_a_person_writes_them(value, shown):
+def test_values_are_shown_as_users_write_them(value, shown):
     assert show_value(value) == shown
 
 

@@ -1,4 +1,4 @@
-"""Lessons are exactly the vectors that the compiled MLP is given, and what it makes of them."""
+"""Lessons are exactly the vectors that the compiled MLP is given, and its outputs."""
 
 import pytest
 import torch

@@ -36,7 +36,7 @@ def holds_somewhere(rule: Rule, case: Case, held: list[reference.Assignment]) ->
 @given(st.one_of(cases(strict=True), rule_sets()))
 @settings(max_examples=2 * settings().max_examples)
 def test_with_constraints_it_is_definition_1_and_does_the_same(case: Case) -> None:
-    """By brute force: every rule, condition and value is taken away, and some output changes."""
+    """By brute force: every rule, condition and value is removed, and some output changes."""
     small = es.minimal(case.program, case.batch, constraints=True, max_layers=case.max_layers)
     runs = es.interpret_many(case.program, case.batch, max_layers=case.max_layers)
     assert es.interpret_many(small, case.batch, max_layers=case.max_layers) == runs

@@ -1,4 +1,4 @@
-"""What does not fit into memory is refused before any of it is made."""
+"""What does not fit into memory is refused before anything is allocated."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Networks are taken apart where they are: on torch's device that has shapes and no numbers."""
+"""Networks are decomposed on their own device: on torch's device that has shapes and no numbers."""
 
 from dataclasses import replace
 

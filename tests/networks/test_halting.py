@@ -1,4 +1,4 @@
-"""A compiled network that halts before its layers are done is not taken for one that goes on."""
+"""A compiled network that halts before its layers are done is not taken for one that runs on."""
 
 import pytest
 

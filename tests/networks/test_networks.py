@@ -1,4 +1,4 @@
-"""Every network goes through both calls, and what does not fit is refused by its name."""
+"""Every network goes through both calls, and unsupported modules are refused by name."""
 
 from functools import cache
 

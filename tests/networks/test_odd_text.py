@@ -1,4 +1,4 @@
-"""Text as people write it: whatever it is, there is a result, or a refusal in our words."""
+"""Odd text: there is always a result, or one of our own errors."""
 
 from contextlib import suppress
 from functools import cache
@@ -41,7 +41,7 @@ def words(kind):
 
 
 def try_all(net, text):
-    """Pairs, parts and what they look like; nothing but our own refusals."""
+    """Pairs, parts and what they look like; only our own errors."""
     try:
         found = [es.interdependence(net, text), es.decompose(net, text, focus=[0])]
         focused = found[0].words[-1]

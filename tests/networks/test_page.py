@@ -1,4 +1,4 @@
-"""The page's examples run, and none is longer than five lines beside the model's own class."""
+"""The page's examples run, and none is longer than five lines without the model's own class."""
 
 import re
 from pathlib import Path

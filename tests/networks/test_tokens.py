@@ -1,4 +1,4 @@
-"""Text goes in as people write it; focus is words, places or characters."""
+"""Plain text is accepted; focus is words, places or characters."""
 
 import pytest
 

@@ -61,7 +61,7 @@ class StoppedError(Exception):
     pass
 
 
-def test_a_run_that_was_stopped_goes_on_and_ends_as_if_it_had_not(
+def test_a_run_that_was_stopped_is_resumed_and_ends_as_if_it_had_not(
     entry, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.setattr(engines, "CHUNK", 10)
@@ -108,7 +108,7 @@ def test_a_device_is_not_asked_of_this_machine_where_a_cluster_answers(entry, mo
         evaluate(entry, parity_cases(["1"]), engine=Compiled("tcp://127.0.0.1:1", device="cuda"))
 
 
-def test_nothing_to_do_and_nobody_to_do_it_are_refused(entry) -> None:
+def test_no_cases_and_no_workers_are_refused(entry) -> None:
     with pytest.raises(es.DataError, match="no cases were given"):
         evaluate(entry, [])
     with pytest.raises(es.ConfigError, match="workers = -1"):

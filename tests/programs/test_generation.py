@@ -1,4 +1,4 @@
-"""Going on from what is kept equals beginning anew, token by token, in both machines."""
+"""Continuing from the cache equals starting over for each token, in both machines."""
 
 import itertools
 

@@ -119,7 +119,7 @@ def test_parts_are_joined_to_what_the_whole_says(size: int) -> None:
     assert told(Verification.of(found, edited=whole.edited)) == told(whole)
 
 
-def test_no_more_disagreements_are_kept_of_parts_than_of_the_whole(monkeypatch) -> None:
+def test_no_more_disagreements_are_stored_of_parts_than_of_all_inputs(monkeypatch) -> None:
     table = es.compile_program(ENTRY.program).weights.token_embedding.clone()
     table[1] = table[0]
     found = es.verify(ENTRY.program, BATCH, model=spoiled(token_embedding=table))
@@ -180,7 +180,7 @@ def stretched(halts: bool) -> Program:
 
 @pytest.mark.parametrize("kept", [5, 1000])
 def test_what_is_said_of_an_input_does_not_depend_on_the_others(monkeypatch, kept) -> None:
-    """Where the weights never halt, and disagree more often than is kept, too."""
+    """Also where the weights never halt, and disagree more often than is stored."""
     monkeypatch.setattr(agreement, "KEPT", kept)
     monkeypatch.setattr(verification, "PART", 4)
     by_parts = verification.by_parts

@@ -149,7 +149,7 @@ def test_sums_of_means_are_one_mean() -> None:
     parts = [rasp.mean(so_far, tokens == letter, 0) for letter in "abc"]
     total = 2 * parts[0] - parts[1] + 3 - (parts[2] - 1)
     found = rasp.translate(total, vocabulary="abc", longest=6)
-    assert len(found.program.heads) == 2  # the mean, and what tells an empty selection
+    assert len(found.program.heads) == 2  # the mean, and what detects an empty selection
     called = rasp.elementwise(operator.sub, parts[0], parts[1])
     assert len(rasp.translate(called, vocabulary="abc", longest=6).program.heads) == 2
     assert both(total, "abcab", "abc")[-1] == 4 + Fraction(4, 5) - Fraction(2, 5) - Fraction(1, 5)

@@ -226,7 +226,7 @@ def balanced(brackets: list, size: int, source: random.Random) -> list:
     return word
 
 
-def test_long_balanced_words_are_told_from_others() -> None:
+def test_long_balanced_words_are_distinguished_from_others() -> None:
     word = balanced(list("(){}"), FAR, random.Random(1))
     assert rasp.evaluate(DYCK_2, word) == [True] * FAR
     assert rasp.evaluate(DYCK_2, word[1:] + word[:1]) == [False] * FAR

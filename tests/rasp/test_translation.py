@@ -145,7 +145,7 @@ DERIVED = ["share", "head", "some", "number", "selects", "selects_2", "1"]
 
 @pytest.mark.parametrize("part", DERIVED)
 def test_names_that_people_give_never_clash_with_derived_ones(part: str) -> None:
-    """Each expression stands beside one that is called as a part of it would be."""
+    """Each expression comes with one that is named as a part of it would be."""
     every = rasp.select_all()
     for make in (
         lambda: rasp.selector_width(rasp.select(number, number)),

@@ -1,4 +1,4 @@
-"""What was damaged or edited by hand is told by its name, and stops nobody else."""
+"""Damaged or edited files are reported by name, and do not stop other runs."""
 
 import errno
 import json
@@ -39,7 +39,7 @@ ABOUT = {"kind": "k", "status": "finished", "config": {}, "data": {}, "began": "
         (json.dumps(ABOUT | {"seconds": "2 s"}).encode(), "its 'seconds' are '2 s'"),
         (json.dumps(ABOUT | {"data": None}).encode(), "its 'data' is 'None'"),
         (json.dumps(ABOUT | {"config": []}).encode(), r"its 'config' is '\[\]'"),
-        (b'{"kind": "k"}', "it says nothing of 'status'"),
+        (b'{"kind": "k"}', "it lacks 'status'"),
     ],
 )
 def test_a_manifest_edited_by_hand(tmp_path, text, says):
@@ -167,7 +167,7 @@ def test_a_number_of_epochs_that_is_none_does_not_stop_the_list(tmp_path, epochs
 
 
 def test_what_cannot_be_read_is_not_said_to_be_damaged(tmp_path, monkeypatch):
-    """Nobody is told to remove a file because they may not read it."""
+    """The error of a file without permission to read it does not say to remove it."""
     folder = RunFolder.create(tmp_path)
     folder.save_resume({"taken": torch.tensor(7)}, 7)
     folder.save_checkpoint("epoch-1", Snapshot({}, {"step": "7"}))

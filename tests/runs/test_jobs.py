@@ -244,7 +244,7 @@ def test_no_worker_and_no_scheduler_any_more_are_told(monkeypatch):
 @pytest.mark.parametrize(
     ("address", "finding"),
     [
-        ("tcp://127.0.0.1:{port}", "nothing that it understands was said"),
+        ("tcp://127.0.0.1:{port}", "there was no reply in its protocol"),
         ("tls://127.0.0.1:{port}", "TLS expects"),
         ("http://127.0.0.1:{port}", "unknown address scheme 'http'"),
         ("tcp://127.0.0.1", "missing port number"),
@@ -406,5 +406,5 @@ def ends_its_process(numbers):
 
 
 def test_a_killed_process_of_what_is_kept_nowhere_is_told_so():
-    with pytest.raises(LostWorkersError, match=r"^2 processes were lost.*; nothing was kept, and"):
+    with pytest.raises(LostWorkersError, match=r"^2 processes were lost.*; nothing was saved, and"):
         by_parts(ends_its_process, range(4), size=2, workers=Workers(1))

@@ -1,4 +1,4 @@
-"""One process at a time works on a folder, whoever comes second is told, and no row is lost."""
+"""One process at a time works on a folder, a second one is refused, and no row is lost."""
 
 import errno
 import json
@@ -148,7 +148,7 @@ def test_where_there_are_no_locks_only_a_process_of_this_host_that_ended_is_gone
     here = {"host": lock_module.socket.gethostname(), "since": "2026-01-01T00:00:00Z"}
     for signed in ({"process": 1, "host": "elsewhere"}, {"process": os.getpid()}):
         (tmp_path / LOCK).write_text(json.dumps(here | signed))
-        with pytest.raises(FolderHeldError, match=r"no locks to tell; .* remove .*\.lock"):
+        with pytest.raises(FolderHeldError, match=r"no locks to check; .* remove .*\.lock"):
             locked(tmp_path).__enter__()
         assert (tmp_path / LOCK).exists()
     (tmp_path / LOCK).write_text(json.dumps(here | {"process": ended.pid}))

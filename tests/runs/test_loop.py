@@ -139,7 +139,7 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(tmp_path):
 
 @pytest.mark.parametrize("schedule", [AtSteps((999,)), AtEpochs((4, 5))])
 def test_a_schedule_that_keeps_no_weights_is_refused(tmp_path, schedule):
-    with pytest.raises(ConfigError, match=r"no weights would be kept by At.*3 epochs of 8 steps"):
+    with pytest.raises(ConfigError, match=r"no weights would be saved by At.*3 epochs of 8 steps"):
         fit(learner_of("ensemble"), Plan(3, (schedule,)), folder=RunFolder.create(tmp_path))
 
 
@@ -189,7 +189,7 @@ def test_tables_become_parquet(tmp_path):
 
 
 def test_a_column_that_came_later_is_kept(tmp_path):
-    """As of a run that goes on with a version that measures more."""
+    """As in a run resumed by a version that measures more."""
     folder = RunFolder.create(tmp_path)
     folder.append_rows([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0, "told_end": 0.5}])
     folder.tidy()
@@ -224,7 +224,7 @@ def test_damaged_measures_are_told_by_their_file(tmp_path):
     (file,) = folder.tidy()
     file.write_bytes(file.read_bytes()[:100])
     for ask in (folder.rows, lambda: fit(learner_of("ensemble"), Plan(3), folder=folder)):
-        with pytest.raises(FileError, match=r"metrics.parquet is damaged .*; remove it to go on"):
+        with pytest.raises(FileError, match=r"metrics.parquet is damaged .*; remove it to"):
             ask()
     file.unlink()
     whole = fit(learner_of("ensemble"), Plan(3))
@@ -236,7 +236,7 @@ def test_measures_that_a_copy_lacks_are_told(tmp_path):
     folder = RunFolder.create(tmp_path)
     fit(learner_of("ensemble"), Plan(4), folder=folder)
     folder.write_rows([row for row in folder.rows() if row["step"] not in (16, 24)])
-    with pytest.warns(UserWarning, match=r"lacks measures .* of step 16, 24; it goes on without"):
+    with pytest.warns(UserWarning, match=r"lacks measures .* of step 16, 24; training continues"):
         found = fit(learner_of("ensemble"), Plan(5), folder=folder)
     assert {row["step"] for row in found} == {8, 32, 40}
 

@@ -194,7 +194,7 @@ def test_every_repr_fits_on_a_screen():
         assert shown.strip()
 
 
-def test_described_values_are_told_by_their_fields():
+def test_described_values_are_named_by_their_fields():
     trace = result("Trace")
     assert repr(trace.moments[0]).startswith("Moment(layer=0, sublayer=")
     assert issubclass(Moment, Described)

@@ -1,4 +1,4 @@
-"""The page finds the history of a cell by itself: in a browser, as `Trace.explain` finds it."""
+"""The page computes the history of a cell in the browser, as `Trace.explain` finds it."""
 
 import json
 import random

@@ -111,7 +111,7 @@ def test_a_full_page_says_that_rules_are_missing(monkeypatch, limit, value):
             assert text in (None, str(trace.rule(layer, position, name)))
 
 
-def test_values_shown_alike_are_still_told_apart():
+def test_values_shown_alike_are_still_distinguished():
     near = 1 / 3 + 1e-9
     program = program_spec(
         variables={

@@ -43,7 +43,7 @@ def test_planted_effects_are_recovered():
     pairs = pairs_of(bank)
     words = Words(rng.integers(1, 500, len(bank.tags)), rng.integers(2, size=len(bank.tags)))
     level = 1 / pairs.distance + np.array([0.0, 0.4, 0.2, 9.0])[pairs.classes]
-    shared = rng.normal(0, 0.3, len(bank))[pairs.sentence]  # each sentence has its own luck
+    shared = rng.normal(0, 0.3, len(bank))[pairs.sentence]  # one draw per sentence
     values = level - 0.05 * pairs.tree + 0.02 * np.log1p(words.frequency[pairs.right]) + shared
     values = values + rng.normal(0, 0.01, len(pairs))
     found = {one.name: one for one in effect_of_syntax(pairs, values, words)}

@@ -1,4 +1,4 @@
-"""Pairs of any number of sentences: the same rows whoever reads them, in bounded memory."""
+"""Pairs of any number of sentences: the same rows on any worker, in bounded memory."""
 
 import hashlib
 import tracemalloc

@@ -19,7 +19,7 @@ def model(layers=1, dtype=torch.float64):
 
 
 def one_by_one(lm, bank):
-    """Each sentence by itself, through the model's own forward pass."""
+    """Each sentence alone, through the model's own forward pass."""
     found = []
     for one in bank:
         ids, _ = lm.encode(one.words)

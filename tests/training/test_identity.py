@@ -62,7 +62,7 @@ def test_weights_of_another_run_are_refused(two, tmp_path):
             load_network(here)
 
 
-def test_runs_of_before_say_no_identity_and_go_on(two, tmp_path):
+def test_runs_of_earlier_versions_have_no_identity_and_are_resumed(two, tmp_path):
     _, here = copied(two, tmp_path, RESUME)
     folder = RunFolder(here)
     manifest = folder.manifest()
@@ -88,7 +88,7 @@ def test_the_same_run_for_more_epochs_has_the_same_identity(tmp_path):
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("lines", [False, True])
 def test_measures_of_another_run_are_refused_and_its_own_taken(two, tmp_path, before, lines):
-    """Those of before say no identity: they are not the measures that the weights say."""
+    """Those of earlier versions carry no identity: the measures in the weights decide."""
     run, here = copied(two, tmp_path, "metrics.parquet")
     if before:
         forget_identities(here)
@@ -120,7 +120,7 @@ def test_measures_of_another_run_are_refused_and_its_own_taken(two, tmp_path, be
     ],
     ids=["more", "fewer", "renamed", "not numbers", "other types"],
 )
-def test_measures_that_a_person_edited_are_the_runs_own(two, tmp_path, edit):
+def test_measures_that_a_user_edited_are_the_runs_own(two, tmp_path, edit):
     run, here = copied(two, tmp_path)
     edit(pd.read_parquet(here / "metrics.parquet")).to_parquet(here / "metrics.parquet")
     es.load(here)
@@ -128,7 +128,7 @@ def test_measures_that_a_person_edited_are_the_runs_own(two, tmp_path, edit):
     assert RunFolder(here).manifest()["status"] == "finished"
 
 
-def test_measures_that_a_person_changed_are_told_as_such(two, tmp_path):
+def test_measures_that_a_user_changed_are_reported(two, tmp_path):
     _, here = copied(two, tmp_path)
     frame = pd.read_parquet(here / "metrics.parquet")
     measured = [name for name in frame.select_dtypes("float") if name != "epoch"]
@@ -163,14 +163,14 @@ assert RunFolder(Path(sys.argv[1])).rows()
 
 
 def forget_identities(here):
-    """Make a folder that of a run of before."""
+    """Make a folder that of a run of an earlier version."""
     folder = RunFolder(here)
     folder.write_manifest({key: v for key, v in folder.manifest().items() if key != IDENTITY})
     table = pyarrow.parquet.read_table(here / "metrics.parquet")
     pyarrow.parquet.write_table(table.replace_schema_metadata(None), here / "metrics.parquet")
 
 
-def test_earlier_weights_of_another_run_of_before_are_refused(two, tmp_path):
+def test_earlier_weights_of_another_run_of_an_earlier_version_are_refused(two, tmp_path):
     first = next(iter(RunFolder(two[1]).checkpoints()))
     _, here = copied(two, tmp_path, f"{first}.safetensors")
     forget_identities(here)

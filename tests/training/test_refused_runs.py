@@ -47,7 +47,7 @@ def test_it_stays_finished_and_its_weights_load(run, damage):
 
 
 def asked_again(run):
-    """The manifest of the same run, as it is about to be gone on with."""
+    """The manifest of the same run, as it is about to be resumed."""
     return json.loads((run / MANIFEST).read_text()) | {"status": "running"}
 
 

@@ -224,7 +224,7 @@ def test_one_cell_goes_on_alone(tmp_path, trained):
 
 
 def test_cells_at_different_steps_all_come_to_the_end(tmp_path, trained):
-    """One cell alone was trained further, another was lost: the rest go on together."""
+    """One cell alone was trained further, another was lost: the rest are resumed together."""
     sweep = trained(2, tmp_path / "mixed")
     ahead, gone = sweep.cells[0], sweep.cells[1]
     train(plan(tmp_path, "mixed", epochs=3).cells[0].config(), sweep.out / ahead.name, device="cpu")

@@ -156,7 +156,7 @@ def test_a_removed_seed_does_not_hold_the_others_up(tmp_path):
     assert RunFolder(fewer.out / "length=2-seed=1").manifest()["status"] == "interrupted"
 
 
-def test_a_second_process_is_told_who_holds_the_sweep(tmp_path):
+def test_the_error_of_a_second_process_names_the_first(tmp_path):
     sweep = plan(tmp_path, "a")
     sweep.out.mkdir()
     with locked(sweep.out), pytest.raises(FolderHeldError, match=rf"by process {os.getpid()} on "):
@@ -186,7 +186,7 @@ def test_a_damaged_ensemble_is_not_thrown_away(tmp_path):
     (folder,) = (tmp_path / "a").glob(".ensemble*")
     cells = (folder / ensembles.CELLS).read_text()
     (folder / ensembles.CELLS).write_text("[]")
-    with pytest.raises(FileError, match="does not say whose this ensemble is"):
+    with pytest.raises(FileError, match="does not list this ensemble's cells"):
         run_sweep(plan(tmp_path, "a"), device="cpu")
     (folder / "resume.safetensors").write_bytes(b"cut")
     (folder / ensembles.CELLS).write_text(cells)
@@ -194,7 +194,7 @@ def test_a_damaged_ensemble_is_not_thrown_away(tmp_path):
         run_sweep(plan(tmp_path, "a"), device="cpu")
 
 
-def test_a_killed_worker_is_told_by_its_cell_and_the_rest_is_run(tmp_path):
+def test_a_killed_worker_is_reported_by_its_cell_and_the_rest_is_run(tmp_path):
     sweep = plan(tmp_path, "apart", workers=1)
     first, second, third = sweep.cells
     second = replace(second, settings={**second.settings, "recipe.epochs": 40})  # seconds
@@ -280,7 +280,7 @@ def test_a_cell_whose_beginning_was_not_seen_has_no_pace(tmp_path):
     assert "steps/s" not in describe(moment)
 
 
-def test_a_text_that_changed_is_told(tmp_path):
+def test_a_text_that_changed_is_reported(tmp_path):
     """Also where only a word did, and where every cell has finished."""
     text, table, out = tmp_path / "text.txt", tmp_path / "table.toml", tmp_path / "out"
     text.write_text("a dog ran in the park\n" * 99)
@@ -301,11 +301,11 @@ def test_a_text_that_changed_is_told(tmp_path):
     assert not pending(read_sweep(table))  # there is nothing to compare with, nor to train
 
 
-def test_a_finished_cell_without_its_state_is_not_trained_anew(tmp_path):
+def test_a_finished_cell_without_its_state_is_not_trained_again(tmp_path):
     folders = run_sweep(plan(tmp_path, "one", epochs=1), device="cpu")
     (folders[0] / "resume.safetensors").unlink()
     assert not pending(plan(tmp_path, "one", epochs=1))
-    with pytest.raises(FileError, match=r"is finished, and its resume\.safetensors is gone"):
+    with pytest.raises(FileError, match=r"is finished, and its resume\.safetensors is missing"):
         run_sweep(plan(tmp_path, "one", epochs=2), device="cpu")
 
 
@@ -319,7 +319,7 @@ def test_a_cell_does_not_begin_among_files_that_it_could_write_over(tmp_path, na
     assert mine.read_bytes() == b"a person's own"
 
 
-def test_cells_whose_manifests_were_lost_are_told(tmp_path):
+def test_cells_whose_manifests_were_lost_are_reported(tmp_path):
     folders = run_sweep(plan(tmp_path, "a", seeds=(0, 1)), device="cpu")
     for folder in folders:
         (folder / "manifest.json").unlink()
@@ -328,7 +328,7 @@ def test_cells_whose_manifests_were_lost_are_told(tmp_path):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("nowhere", path), os.mkdir])
-def test_what_a_person_put_into_a_cells_folder_does_not_hold_up_its_splitting(tmp_path, make):
+def test_what_a_user_put_into_a_cells_folder_does_not_hold_up_its_splitting(tmp_path, make):
     """Neither a pipe, which nobody writes to, nor a link to what is not there."""
     sweep = plan(tmp_path, "own", seeds=(0, 1))
     for cell in sweep.cells:

@@ -1,4 +1,4 @@
-"""Every kind of run: stopped, or out of room, it goes on and ends as if nothing had been."""
+"""Every kind of run: stopped, or out of disk space, it is resumed and ends as one that was not."""
 
 import os
 import shutil
@@ -72,7 +72,7 @@ def assert_same(rows, folder, kind):
 
 @pytest.mark.parametrize(("after", "raised"), [(1, False), (3, False), (2, True)])
 def test_ctrl_c_loses_nothing(kind, tmp_path, after, raised):
-    """Whether a signal comes, or who is told of progress raises what Ctrl-C does."""
+    """Whether a signal comes, or the progress callback raises what Ctrl-C does."""
     seen = []
 
     def stop(moment):
@@ -111,7 +111,7 @@ def test_no_room_at_all(kind, tmp_path):
     assert list(folder.iterdir()) == []
 
 
-def test_a_run_of_another_kind_is_not_gone_on_with(kind):
+def test_a_run_of_another_kind_is_not_resumed(kind):
     config, _, whole = kind
     other = PARITY if config is not PARITY else SCAN
     with pytest.raises(es.ConfigError, match=r"holds another run: kind '.*' -> '.*'; give another"):
@@ -119,7 +119,7 @@ def test_a_run_of_another_kind_is_not_gone_on_with(kind):
 
 
 @pytest.mark.parametrize("text", ["{}", "[]"])
-def test_a_manifest_of_something_else_is_told_as_such(tmp_path, text):
+def test_a_manifest_of_something_else_is_reported(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(es.FileError, match=r"manifest.json is not a run's; is this folder a run"):
         es.train(PARITY, tmp_path, device="cpu")
@@ -160,7 +160,7 @@ def test_one_model_or_several(kind):
     found = open_run(whole, kinds=(*KINDS, *supervision.KINDS), device="cpu")
     if config is SCAFFOLD:
         assert found.model is found.models[0]
-        with pytest.raises(es.ModelError, match="models of kind 'scaffold' answer nothing"):
+        with pytest.raises(es.ModelError, match="models of kind 'scaffold' give no answers"):
             found.ask(["1"])
     else:
         with pytest.raises(es.ModelError, match=r"2 models were trained \(.*\): see models"):
@@ -203,7 +203,7 @@ def test_only_a_finished_run_of_the_kinds_asked_for_is_opened(kind, tmp_path):
     manifest = RunFolder(whole).manifest()
     copy = RunFolder.create(tmp_path / "copy")
     copy.write_manifest(manifest | {"status": "interrupted"})
-    with pytest.raises(es.ModelError, match="the one there is interrupted; training with the same"):
+    with pytest.raises(es.ModelError, match="there is interrupted; the same settings resume"):
         open_run(copy.path, kinds=[type(config)])
     copy.write_manifest(manifest)
     with pytest.raises(es.FileError, match=r"holds no checkpoint|does not hold the program"):
@@ -233,7 +233,7 @@ FOREIGN = ("mine.parquet", "notes.jsonl", "rows.jsonl", "gradients.parquet")
 
 @pytest.mark.parametrize("row", [{"when": "today"}, {"step": 3, "member": "seed-0", "loss": 1.0}])
 @pytest.mark.parametrize("name", FOREIGN)
-def test_tables_of_a_person_beside_a_run_stay_as_they_are(tmp_path, name, row):
+def test_tables_of_the_user_in_a_run_stay_as_they_are(tmp_path, name, row):
     """Only what its manifest names is the run's, whatever columns others have."""
     frame = pd.DataFrame([row])
     run = tmp_path / "run"
@@ -260,25 +260,25 @@ def test_a_run_does_not_begin_among_files_that_it_could_write_over(tmp_path, nam
     assert (tmp_path / name).read_bytes() == b"mine"
 
 
-def test_a_finished_run_without_its_state_is_not_trained_anew(kind, tmp_path):
+def test_a_finished_run_without_its_state_is_not_trained_again(kind, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(kind[2], folder)
     (folder / "resume.safetensors").unlink()
     held = {file.name: file.read_bytes() for file in folder.iterdir()}
-    with pytest.raises(es.FileError, match=r"is finished, and its resume\.safetensors is gone"):
+    with pytest.raises(es.FileError, match=r"is finished, and its resume\.safetensors is missing"):
         es.train(kind[0], folder, device="cpu")
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == held
 
 
 @pytest.mark.parametrize("recipe", [{"optimiser": "adamw"}, {"settle": 1}, {}])
-def test_more_epochs_are_the_same_run_unless_its_rate_falls_with_the_last_in_view(tmp_path, recipe):
+def test_more_epochs_are_the_same_run_unless_its_rate_depends_on_them(tmp_path, recipe):
     def of(epochs):
         return replace(SCAFFOLD, recipe=replace(SCAFFOLD.recipe, epochs=epochs, **recipe))
 
     whole = es.train(of(3), device="cpu").rows
     es.train(of(2), tmp_path, device="cpu")
     if recipe:
-        falls = r"recipe\.epochs 2 -> 3 \(its learning rate falls .*\); give another"
+        falls = r"recipe\.epochs 2 -> 3 \(its learning rate depends .*\); give another"
         with pytest.raises(ConfigError, match=falls):
             es.train(of(3), tmp_path, device="cpu")
     else:

@@ -62,7 +62,7 @@ def test_answers_are_those_that_were_measured(parity, monkeypatch):
 
 
 def test_products_are_as_trained(parity, scan, monkeypatch):
-    """The weights that are kept are in float32; what products see is the recipe's."""
+    """Saved weights are in float32; those of products in the recipe's precision."""
     seen = []
 
     def look(weights, shape, tokens, **more):
@@ -190,7 +190,7 @@ def test_strings_that_cannot_be_asked(parity, strings, error, message):
     [
         (["jump", "jmp twice"], es.DataError, "'jmp' is not a word .*; did you mean 'jump'"),
         ([" "], es.DataError, "words such as 'jump twice'; found ' '"),
-        ([], es.ModelError, r"commands are asked as a list with one at least; found \[\]"),
+        ([], es.ModelError, r"commands are given as a list with one at least; found \[\]"),
         ("jump", es.ModelError, "found 'jump'"),
     ],
 )

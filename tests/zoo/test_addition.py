@@ -52,7 +52,7 @@ def test_the_papers_table_4() -> None:
 
 
 def test_rules_learnt_from_three_digits_add_fifty() -> None:
-    # Every sum of two digits, with and without a carry, which stops or goes on, and random ones.
+    # Every sum of two digits, with and without a carry, which stops or continues, and random ones.
     texts = [
         f"{end}{max(s - 9, 0)}{5}+{min(s, 9)}{carried}"
         for s, carried, end in itertools.product(range(19), (0, 5), ("", "1"))

@@ -40,7 +40,7 @@ CLEAR = [19, 19, 3, 16, 0, 6, 16, 1, 9, 17, 18, -1, 15, 15, 0, 0, -1, 1, 5, 7, -
 HEY = [25, 21, 3, 21, 28, 6, 21, 21, 9, 22, 0, 12, 22, 4, 15, 23, 24, -1, 21, 21, 0]
 HEY += [0, -1, 1, 3, 8, 5, 25, 0, 0, 0]
 
-# The first instruction makes its own C negative; the old C would have gone on at cell 5.
+# The first instruction makes its own C negative; the old C would have continued at cell 5.
 OWN_C = [3, 2, 5, 6, 0, 3, 3, -1]
 
 PROGRAMS = {

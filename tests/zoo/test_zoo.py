@@ -51,7 +51,7 @@ def test_what_is_no_bits_is_refused(name: str, given: object) -> None:
             read(given)
 
 
-def test_more_ones_than_can_be_told_apart_are_refused() -> None:
+def test_more_ones_than_can_be_counted_are_refused() -> None:
     entry = zoo.load("parity-sum-modulo", buckets=6)
     texts = ["1" * ones + "0" * 9 for ones in range(6)]
     assert [answer.value for answer in ask(entry, texts)] == [0, 1, 0, 1, 0, 1]

@@ -1,4 +1,4 @@
-"""Rules that could hold together, told apart where one condition does it."""
+"""Rules that could hold together, made exclusive where one condition does it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _Group = list[int]  # rules of one output that read the same variables, by numbe
 def exclude(rules: Iterable[Rule], variables: Mapping[str, Variable]) -> tuple[list[Rule], int]:
     """The rules, of which no two write one variable together; and how many were narrowed.
 
-    Of two that could, one is made to wait for the other: it gets
-    the condition that the one variable that only the other reads has another value. Where there is
-    no such variable, both stay as they are.
+    Of two that could, one is narrowed: it also requires that the one variable that only the other
+    reads has a value with which the other does not hold. Where there is no such variable, both
+    stay as they are.
     """
     found = list(rules)
     narrowed: dict[int, dict[str, set[Value]]] = defaultdict(lambda: defaultdict(set))

@@ -1,10 +1,10 @@
 """The names of `espalier.alta` for programs whose rules say more than their runs ever do.
 
 ALTA's rules may write beyond a variable's range or set it to None, and its functions may raise, in
-states that no run comes to. Here such a write saturates, a builder's write of None is left out, and
+states that no run reaches. Here such a write saturates, a builder's write of None is left out, and
 a path on which a function raises an arithmetic or lookup error changes nothing. Of two rules that
-could hold together, which ALTA refuses only when they do, the second waits for the first. What is
-left out is said in a warning; where a run does come to such a state, it differs from ALTA's.
+could hold together, which ALTA refuses only when they do, the second is narrowed. A warning names
+what is left out; where a run does reach such a state, it differs from ALTA's.
 """
 
 from __future__ import annotations

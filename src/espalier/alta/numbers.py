@@ -1,4 +1,4 @@
-"""Buckets for numbers that were declared without: what they start as, and means of that."""
+"""Buckets for numbers declared without any: their first values, and means of these."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Ranges = tuple[int, int | None]  # of tokens and of positions
 
 @dataclass(frozen=True)
 class Unbucketed(Numerical):
-    """A number whose values nobody has said."""
+    """A numerical variable whose values were not given."""
 
 
 def with_buckets(

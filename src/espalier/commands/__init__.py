@@ -1,4 +1,4 @@
-"""What the command line can do: thin functions that call the library and show what it returns."""
+"""The commands: thin functions that call the library and show what it returns."""
 
 from espalier.commands import decomposition, learnability, learning, programs, syntax, training
 from espalier.commands.demo import demo_command

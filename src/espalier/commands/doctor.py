@@ -1,4 +1,4 @@
-"""`espalier doctor`: what this installation is, and whether it works."""
+"""`espalier doctor`: describe this installation, and check that it works."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def explore_command(
 ) -> None:
     """Look at programs, networks and runs on a local page.
 
-    The page is served to this machine alone, under an address that nobody guesses; Ctrl-C ends it.
+    The page is served to this machine alone, at an address that cannot be guessed; Ctrl-C ends it.
 
     Parameters
     ----------

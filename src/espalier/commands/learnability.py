@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from espalier.zoo import Entry
 
 Target = Annotated[str, Parameter(help="A zoo name, FILE.safetensors, or FILE.py:NAME.")]
-Inputs = Annotated[str, Parameter(help="The training set, an input an argument.")]
+Inputs = Annotated[str, Parameter(help="The training set, one input per argument.")]
 Layers = Annotated[int | None, Parameter(help="Stop after this many layers.")]
 
 # Dropped conditions that are printed.
@@ -43,9 +43,9 @@ class TrainingSet:
     """Where the training set comes from, if it is not given as arguments."""
 
     file: Path | None = None
-    "Read the inputs from this file, one a line."
+    "Read the inputs from this file, one per line."
     cases: int = 200
-    "Without arguments or a file, draw so many random inputs."
+    "Without arguments or a file, draw this many random inputs."
     size: int = 20
     "How large a random input may be."
     seed: int = 0
@@ -66,14 +66,14 @@ def minimal_command(
     workers: Processes = None,
     cluster: Cluster = None,
 ) -> None:
-    """Say what a training set needs of a program, and what it does not (the paper's C.2).
+    """Show which parts of a program a training set needs, and which not (the paper's C.2).
 
     The table has everything that was dropped.
 
     Parameters
     ----------
     constraints
-        Let single conditions of rules go too (the whole of Definition 1).
+        Drop single conditions of rules too (all of Definition 1).
     """
     from espalier.learnability import minimal
     from espalier.runs import Workers
@@ -158,14 +158,14 @@ def traces_command(
     force: Force = False,
     max_layers: Layers = None,
 ) -> None:
-    """Write what goes into every sub-layer and what comes out, over a training set, as Parquet.
+    """Write the inputs and outputs of every sub-layer over a training set, as Parquet.
 
     Parameters
     ----------
     distinct
         Keep the first of equal rows.
     vectors
-        Write the residual stream beside the variables.
+        Write the residual stream in addition to the variables.
     """
     from espalier.learnability import record_traces
 
@@ -194,12 +194,12 @@ def load_entry(target: str, max_layers: int | None) -> tuple[Entry, int | None]:
 def training_tokens(
     entry: Entry, inputs: Sequence[str], training: TrainingSet, layers: int | None
 ) -> list[Sequence[int]]:
-    """The tokens of the training set, with what a program that writes wrote after its input."""
+    """The tokens of the training set, with those that a program wrote after its input."""
     if inputs and training.file is not None:
         raise DataError("the training set is given twice, as arguments and by --file; give one")
     drawn = [name for name in ("cases", "size", "seed") if _is_set(training, name)]
     if drawn and (inputs or training.file is not None):
-        raise DataError(f"--{drawn[0]} is of inputs that are drawn, and yours are given; drop one")
+        raise DataError(f"--{drawn[0]} is for drawn inputs, and inputs are given; drop one of them")
     given = list(inputs)
     if training.file is not None:
         given = _lines(training.file)
@@ -219,7 +219,7 @@ def _lines(file: Path) -> list[str]:
     try:
         found = file.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise DataError(f"{file} is not text in UTF-8 ({error}); give one input a line") from None
+        raise DataError(f"{file} is not text in UTF-8 ({error}); give one input per line") from None
     if not found:
-        raise DataError(f"{file} is empty; give it one input a line")
+        raise DataError(f"{file} is empty; give it one input per line")
     return found

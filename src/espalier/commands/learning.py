@@ -1,6 +1,6 @@
 """`espalier train traces`, `readable`, `parity` and `scan`: what can training find? And `ask`.
 
-Thin, and torch is imported when it is needed. A run goes on when the same command is given again.
+Thin, and torch is imported when it is needed. The same command resumes a run that was stopped.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from espalier.errors import DataError
 if TYPE_CHECKING:
     from espalier.runs import Row
 
-Seeds = Annotated[int, Parameter(help="Train so many at once, from seed 0 on.")]
-Members = Annotated[int | None, Parameter(help="Train so many at once, from seed 0 on.")]
+Seeds = Annotated[int, Parameter(help="Train this many at once, from seed 0 on.")]
+Members = Annotated[int | None, Parameter(help="Train this many at once, from seed 0 on.")]
 Steps = Annotated[int | None, Parameter(help="How often the weights are updated.")]
 Depth = Annotated[int | None, Parameter(help="Layers of the encoder; a decoder has as many.")]
 Shared = Annotated[bool | None, Parameter(help="All layers have the same weights.")]
@@ -44,7 +44,7 @@ FEWER = "fewer --steps, or a narrower network by --set"
 
 
 def register(app: App) -> None:
-    """Add the verbs below `train`, and the one that asks what was trained."""
+    """Add the verbs below `train`, and `ask`."""
     train = app["train"]
     train.command(train_traces, name="traces")
     train.command(train_readable, name="readable")
@@ -212,7 +212,7 @@ def _shape(layers: int | None, shared: bool | None, positions: str | None) -> di
 
 
 def _show(rows: Sequence[Row], shares: Sequence[float] | None = None) -> None:
-    """A line a member: its last measures, and the share of inputs answered as a program does."""
+    """One line per member: its last measures, and the share of inputs answered as by a program."""
     from espalier.runs import latest
 
     if not rows:
@@ -229,6 +229,6 @@ def _show(rows: Sequence[Row], shares: Sequence[float] | None = None) -> None:
     lost = sum(not isfinite(float(row["train_loss"])) for row in shown)
     if lost:
         say(
-            f"{lost} of {len(shown)} have a loss that is no number: training went astray; "
-            f"begin anew with a smaller recipe.learning_rate"
+            f"{lost} of {len(shown)} have a loss that is no number: training diverged; "
+            f"start over with a smaller recipe.learning_rate"
         )

@@ -1,7 +1,7 @@
-"""Where commands write: one flag for all of them, and nobody's files are lost to it.
+"""Where commands write: one flag for all of them, which does not overwrite the user's files.
 
-A file that espalier wrote says so inside, and is written again without a word; a table of plain
-text is known by its columns. Any other file that is in the way is left alone, unless forced.
+A file that espalier wrote is marked inside, and is overwritten without asking; a table of plain
+text is recognised by its columns. Any other file that is in the way is left alone, unless forced.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ OutTable = Annotated[
 ]
 OutParquet = Annotated[Path, Parameter(name=NAMES, help="The Parquet file to write.")]
 OutFolder = Annotated[
-    Path, Parameter(name=NAMES, help="The run's folder; an unfinished run there goes on.")
+    Path, Parameter(name=NAMES, help="The run's folder; an unfinished run there is resumed.")
 ]
 Processes = Annotated[
     int | None,
-    Parameter(name="--workers", help="Share the work out among so many processes of this machine."),
+    Parameter(name="--workers", help="Share the work among this many processes of this machine."),
 ]
 Cluster = Annotated[
     str | None, Parameter(help="A dask scheduler, tcp://host:port, whose workers see these files.")
 ]
-# What is read of each end of a file to see who wrote it.
+# Bytes of each end of a file that are read to see who wrote it.
 _ENDS = 1 << 16
 
 

@@ -59,7 +59,7 @@ def run_command(
         Run on symbols, or through compiled Transformer weights; by default a .safetensors file is
         run by its weights, and anything else on symbols.
     max_tokens
-        Take the input as a prompt, and let a causal program write at most so many tokens.
+        Take the input as a prompt, and let a causal program write at most this many tokens.
     stop
         The token after which nothing is written.
     """

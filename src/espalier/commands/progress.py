@@ -1,7 +1,6 @@
-"""How far a command is: a bar on a terminal, a line now and then on a pipe.
+"""The progress of a command: a bar on a terminal, a line now and then on a pipe.
 
-What is about to take more than an hour is tried for some seconds first, and refused unless it was
-agreed to.
+Work that would take more than an hour is tried for some seconds first, and refused without --yes.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ EVERY = 15.0  # seconds between two lines on a pipe
 
 
 class TooLongError(ConfigError):
-    """What was asked for takes more than an hour, and nobody said yes."""
+    """The work would take more than an hour, and --yes was not given."""
 
 
 @dataclass
 class Trial:
-    """Passes progress on; after some seconds it knows what is to come, and may refuse it."""
+    """Passes progress on; after some seconds it knows how long is left, and may refuse that."""
 
     show: Progress
     smaller: str  # what to ask for instead
@@ -42,9 +41,9 @@ class Trial:
     done: bool = field(default=False, init=False)
 
     def __call__(self, moment: Moment) -> None:
-        """Hear of a moment of the run."""
+        """Take the progress of the run at one time."""
         self.show(moment)
-        if self.first is None:  # the first steps wait for much that others do not
+        if self.first is None:  # the first steps include start-up that others do not
             self.first = moment
         seconds, steps = moment.seconds - self.first.seconds, moment.taken - self.first.taken
         if self.done or seconds < TRIAL or not steps or not moment.steps_per_epoch:
@@ -60,7 +59,7 @@ class Trial:
 
 
 def duration(seconds: float) -> str:
-    """A time as one says it."""
+    """A time in its largest unit."""
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -69,7 +68,7 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def reporting(*, yes: bool = True, smaller: str = "") -> Iterator[Progress]:
-    """Progress of training on stderr; without a yes, what would take long is refused."""
+    """Progress of training on stderr; without `yes`, long training is refused."""
     from espalier.runs import Interrupted, Lines
 
     try:
@@ -107,7 +106,7 @@ def _training_bar() -> Iterator[Callable[[Any], None]]:
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Progress of what is counted, on stderr, told as (done, total)."""
+    """Progress of what is counted, on stderr; call it with (done, total)."""
     if not sys.stderr.isatty():
         last = time.monotonic()
 
@@ -128,6 +127,6 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def say(text: str) -> None:
-    """One line on stderr, where progress goes: results stay alone on stdout."""
+    """One line on stderr, where progress goes: only results are on stdout."""
     sys.stderr.write(harmless(text) + "\n")
     sys.stderr.flush()

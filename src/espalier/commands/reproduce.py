@@ -34,26 +34,26 @@ def reproduce_command(
     out: Annotated[
         Path | None, Parameter(name=NAMES, help="Its folder; else reproductions/NAME-SCALE.")
     ] = None,
-    runs: Annotated[Path, Parameter(help="Where trained ensembles are kept and found.")] = Path(
+    runs: Annotated[Path, Parameter(help="Where trained ensembles are saved and found.")] = Path(
         "runs"
     ),
     only: Annotated[
         list[str] | None,
         Parameter(
-            negative="", help="What has this whole word in its name; repeatable: all of them."
+            negative="", help="Only models with this whole word in their name; repeated: with all."
         ),
     ] = None,
     seconds: Annotated[
-        float | None, Parameter(help="Stop after so many; the same command goes on.")
+        float | None, Parameter(help="Stop after this many; the same command resumes.")
     ] = None,
     device: Device = "auto",
     workers: Processes = None,
     cluster: Cluster = None,
     yes: Yes = False,
 ) -> None:
-    """Train what is missing, compute a figure's rows, draw it, and keep all of it in a folder.
+    """Train what is missing, compute a figure's rows, draw it, and save all of it in a folder.
 
-    With --workers or --cluster, models that are trained one by one are shared out among processes.
+    With --workers or --cluster, models that are trained one by one are shared among processes.
     """
     from espalier import experiments
     from espalier.runs import Workers

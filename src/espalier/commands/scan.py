@@ -1,4 +1,4 @@
-"""The whole of SCAN through either machine."""
+"""`espalier scan`: all of SCAN, on symbols or through compiled weights."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def scan_command(
 ) -> None:
     """Answer every example of a split of SCAN and print the accuracy by length.
 
-    A run that was stopped goes on when the command is given again.
+    The same command resumes a run that was stopped.
 
     Parameters
     ----------

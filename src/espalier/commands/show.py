@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def console() -> Console:
-    """Standard output, with colours where it is a terminal; brackets are what they are.
+    """Standard output, with colours on a terminal; brackets are no markup.
 
-    Words of files are shown, and none of them is a command to the terminal.
+    Control characters, as in words of files, are escaped.
     """
     from rich.console import Console
 

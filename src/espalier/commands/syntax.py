@@ -1,4 +1,4 @@
-"""`espalier pairs` and `probe`: a language model beside a treebank."""
+"""`espalier pairs` and `probe`: a language model compared with a treebank."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OutPairs = Annotated[
     Path, Parameter(name=NAMES, help="A .parquet file; or a folder, for many files of a part each.")
 ]
 Sample = Annotated[
-    int | None, Parameter(help="Draw so many sentences at random; by default all are read.")
+    int | None, Parameter(help="Draw this many sentences at random; by default all are read.")
 ]
 
 
@@ -52,7 +52,7 @@ def pairs_command(
         Parameter(
             negative="",
             consume_multiple=True,
-            help="In place of a treebank: plain text of any size, a sentence a line.",
+            help="In place of a treebank: plain text of any size, one sentence per line.",
         ),
     ] = None,
     model: Model = None,
@@ -70,8 +70,8 @@ def pairs_command(
 ) -> None:
     """Every pair of words of a treebank: distances, classes, frequencies, surprisal and DI.
 
-    Of plain text there is no tree to be had: the table is without what it would say. A command
-    that was stopped goes on when it is given again.
+    Plain text has no trees, so its table is without the columns that need one. The same command
+    resumes one that was stopped.
     """
     from espalier.data import Treebank, stretches
     from espalier.runs import Workers, choose_device
@@ -112,7 +112,7 @@ def probe_command(
 ) -> None:
     """How much of a treebank's trees is in the tree that interdependence alone suggests (UUAS).
 
-    Beside the model stand trees that need none, and the same network before its training.
+    The model is compared with trees that need none, and with the same network before training.
     """
     from espalier.syntax import SPACES, baseline_rows, pairs_of, probe
 
@@ -170,7 +170,7 @@ def _scores(model: AnyModel | Network, bank: Treebank, how: How) -> Scores:
 
 
 def _seed(model: Path | None, member: str | None) -> int | None:
-    """What the run's first weights were drawn by, if a run is there."""
+    """The seed of the run's first weights, if a run is there."""
     from espalier.loading import TRANSFORMER
     from espalier.networks import is_pretrained
     from espalier.training import seed_of

@@ -1,4 +1,4 @@
-"""What a command stands in: streams that may be closed or no UTF-8, warnings, and signals."""
+"""The surroundings of a command: streams that may be closed or not UTF-8, warnings, signals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from espalier.errors import EspalierError, harmless
 
-INTERRUPTED = 128 + signal.SIGINT  # the exit status of what Ctrl-C ended
+INTERRUPTED = 128 + signal.SIGINT  # the exit status of a command that Ctrl-C ended
 
 
 def open_streams() -> None:
@@ -25,12 +25,12 @@ def open_streams() -> None:
         if stream is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         elif name == "stdout" and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a character that it has not is a ?
+            stream.reconfigure(errors="replace")  # a character that it lacks becomes a ?
 
 
 @contextmanager
 def hearing_ctrl_c() -> Iterator[None]:
-    """A block that Ctrl-C ends as such: while a library is imported, it may become any error."""
+    """A block where Ctrl-C always is a KeyboardInterrupt: imports may turn it into any error."""
     heard = threading.Event()
     plain = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if not plain or threading.current_thread() is not threading.main_thread():
@@ -56,18 +56,18 @@ def hearing_ctrl_c() -> Iterator[None]:
 def ended_as_by_ctrl_c() -> Iterator[None]:
     """A block that SIGTERM ends as Ctrl-C does, with exit status 143; the second one kills.
 
-    It is what `kill`, a cluster at a job's time limit and a container that is stopped send first.
-    While a module is imported it kills at once, since what is raised there may be lost: torch
-    imports numpy so.
+    `kill`, a cluster at a job's time limit and a container that is stopped send it first.
+    While a module is imported it kills immediately, since an exception may be lost there, as where
+    torch imports numpy.
     """
     plain = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if not plain or threading.current_thread() is not threading.main_thread():
         yield
         return
-    told = threading.Event()
+    received = threading.Event()
 
     def end(signum: int, frame: Any) -> None:
-        told.set()
+        received.set()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if _importing(frame):
             signal.raise_signal(signal.SIGTERM)
@@ -80,7 +80,7 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
     try:
         yield
     except SystemExit as ended:
-        if told.is_set() and ended.code == INTERRUPTED:
+        if received.is_set() and ended.code == INTERRUPTED:
             raise SystemExit(128 + signal.SIGTERM) from None
         raise
     finally:
@@ -88,7 +88,7 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
 
 
 def _importing(frame: FrameType | None) -> bool:
-    """Whether a module is being imported where the signal was heard."""
+    """Whether a module was being imported when the signal came."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True

@@ -57,7 +57,7 @@ def train_scaffold(
     seed: Annotated[int | None, Parameter(help="Of the corpus and of the first weights.")] = None,
     keep: Annotated[
         str | None,
-        Parameter(help="When checkpoints are kept: epoch, epoch:5, log, step:1,10."),
+        Parameter(help="When checkpoints are saved: epoch, epoch:5, log, step:1,10."),
     ] = None,
     gradients: Annotated[
         bool | None, Parameter(help="Record magnitudes of gradients along the scaffold.")
@@ -105,7 +105,7 @@ def train_text(
 ) -> None:
     """Train one model on text, annealed on its validation loss.
 
-    WikiText-2 as it stands takes minutes on a GPU and days on two cores.
+    All of WikiText-2 takes minutes on a GPU and days on two cores.
     """
     from espalier.training import TextRun
 
@@ -206,7 +206,7 @@ def branching(
 
 
 def train_into(out: Path, config: Trainable, *, device: str, yes: bool, smaller: str) -> TrainedRun:
-    """What was trained, with progress shown and its folder named."""
+    """Train with progress shown, and name the folder at the end."""
     from espalier.training import train
 
     fresh = not out.exists()
@@ -214,10 +214,10 @@ def train_into(out: Path, config: Trainable, *, device: str, yes: bool, smaller:
         with reporting(yes=yes, smaller=smaller) as progress:
             found = train(config, out, device=device, progress=progress)
     except TooLongError:
-        if fresh:  # so that something smaller can be asked for in the same place
+        if fresh:  # so that something smaller can be trained in the same place
             shutil.rmtree(out)
         raise
-    say(f"kept in {out}")
+    say(f"saved in {out}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Programs into weights: one pass a file, in reading order, and the model they make."""
+"""Programs into weights: one file per pass, in reading order, and the compiled model."""
 
 from espalier.compiler.basis import Basis, Realism
 from espalier.compiler.batches import pad

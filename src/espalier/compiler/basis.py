@@ -1,6 +1,6 @@
 """How far a compiled network is from clean, and the directions in which its stream holds meanings.
 
-`Realism` is what was asked for. `Basis` is what came of it: a row of `directions` for each meaning
+`Realism` is the request. `Basis` is the result: a row of `directions` for each meaning
 (a dimension of the clean stream), which a stream holds multiplied by the meaning's amount and
 added up, and the `readout` that takes the amounts out again. `espalier.compiler.realism` makes it.
 """
@@ -34,7 +34,7 @@ class Realism:
     noise        Gaussian noise on every matrix, as a share of its Frobenius norm
     seed         of noise, distractors and superposed directions
     positions, layers  how long an input, and how many layers, must be proven right
-    proven       False: also make what no calculation proves right, and let `verify` decide
+    proven       False: also compile what no calculation proves right, and let `verify` decide
 
     >>> import espalier as es
     >>> program = es.zoo.load("parity-sequential-relative").program

@@ -1,6 +1,6 @@
 """What a run of the weights went through: the stream, its variables, attention and the rules.
 
-The names are those of a trace's cache, so that both can be laid side by side. Everything that is
+The names are those of a trace's cache, so that both can be compared. Everything that is
 indexed by layer begins with layer 0, the start.
 """
 
@@ -81,7 +81,7 @@ class RunCache(Described):
 
 
 class Recorder(Intervener):
-    """Remembers what the rows of a batch go through, the interventions of a plan included."""
+    """Records what the rows of a batch go through, the interventions of a plan included."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -93,11 +93,11 @@ class Recorder(Intervener):
         self._held = 0
 
     def embedded(self, z: Residual, valid: Valid) -> Residual:
-        """The stream at the start, remembered."""
+        """The stream at the start, recorded."""
         return self._keep(super().embedded(z, valid))
 
     def cuts(self, layer: int, z: Residual, resting: Valid) -> Mapping[str, Tensor] | None:
-        """The edges that are cut; those that are selected are remembered."""
+        """The edges that are cut; those that are selected are recorded."""
         cuts = super().cuts(layer, z, resting)
         for name in self.layout.head_names:
             cut = None if cuts is None else cuts.get(name)
@@ -110,11 +110,11 @@ class Recorder(Intervener):
         return cuts
 
     def attended(self, layer: int, z: Residual, running: Tensor, resting: Valid) -> Residual:
-        """The stream after attention, remembered."""
+        """The stream after attention, recorded."""
         return self._keep(super().attended(layer, z, running, resting))
 
     def silenced(self, layer: int, z: Residual, resting: Valid) -> Silenced | None:
-        """The units that are knocked out; those that are not are remembered."""
+        """The units that are knocked out; those that are not are recorded."""
         silenced = super().silenced(layer, z, resting)
         if isinstance(self.encoder.mlp, MLP):
             units = self.encoder.mlp.units(z)[..., : len(self.layout.program.rules)]
@@ -126,7 +126,7 @@ class Recorder(Intervener):
         return silenced
 
     def updated(self, layer: int, z: Residual, running: Tensor, resting: Valid) -> Residual:
-        """The stream after the MLP, remembered."""
+        """The stream after the MLP, recorded."""
         return self._keep(super().updated(layer, z, running, resting))
 
     def cache(self, row: int, layers: int) -> RunCache:
@@ -143,7 +143,7 @@ class Recorder(Intervener):
         return RunCache(self.layout, tuple(z[row, :length] for z in streams), edges, units)
 
     def _entries(self, found: Tensor, layer: int) -> NDArray[np.float64]:
-        """What is not 0, a line each: row, layer, two places and the value."""
+        """What is not 0, one line each: row, layer, two places and the value."""
         places = found.nonzero()
         values = found[tuple(places.T)].double().cpu().numpy()
         self._count(4 * len(values))

@@ -31,7 +31,7 @@ def compile_program(
 
     `sharpness` is the logit of a match (the paper's lambda, there 100); by default it is as large
     as it takes for everything that is not selected to get a weight of exactly 0. Much below 50,
-    what is not selected shows, the more the longer the input; `verify` tells whether it matters.
+    what is not selected shows, the more the longer the input; `verify` checks whether it matters.
     With `realism` the network is less clean, and refused where that could change a value.
 
     >>> import espalier as es
@@ -59,7 +59,7 @@ def compile_program(
 
 
 def _realistic(layout: Layout, clean: Weights) -> CompiledModel:
-    """The model that the layout's realism asks for."""
+    """The model for the layout's realism."""
     realism = layout.realism
     assert realism is not None
     clean = add_distractors(layout, clean)
@@ -72,7 +72,7 @@ def _realistic(layout: Layout, clean: Weights) -> CompiledModel:
 
 
 def _with_sharpness(realism: object, sharpness: float | None) -> Realism:
-    """The realism with the sharpness that is asked for, in one of two ways."""
+    """The realism with the sharpness, which may be given in either of two places."""
     if not isinstance(realism, Realism):
         raise CompileError(f"realism is made by espalier.Realism(...); found {realism!r}")
     if sharpness is None:

@@ -1,4 +1,4 @@
-"""The weights of a causal program, going on from where they were, with tokens in and out."""
+"""The weights of a causal program, continuing from where they stopped, with tokens in and out."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class WeightsDecoder:
         if encoder is None:
             raise ModelError(
                 "a hook listens to a module of this model, or one was replaced, and generation "
-                "goes on from what it kept without calling modules: remove the hooks, or call the "
+                "continues from its cache without calling modules: remove the hooks, or call the "
                 "model on the whole text"
             )
         self._decoder = CachedDecoder(encoder, rows, max_layers=max_layers)
 
     @torch.inference_mode()
     def extend(self, tokens: Sequence[Sequence[int]]) -> list[Written]:
-        """What each row's last position answers after these tokens more, at least one a row."""
+        """The answer of each row's last position after these tokens more, at least one per row."""
         logits, layers = self._decoder.extend(*pad(tokens, self._device))
         pairs = zip(logits.argmax(-1).tolist(), layers.tolist(), strict=True)
         return [Written(token, count) for token, count in pairs]
 
     @torch.inference_mode()
     def keep(self, rows: NDArray[np.bool_]) -> None:
-        """Go on with some of the rows only."""
+        """Continue with some of the rows only."""
         self._decoder.keep(torch.from_numpy(rows).to(self._device))

@@ -10,7 +10,7 @@ from espalier.language import ByInput, ByPosition, Constant, Numerical, SetValue
 
 
 def embed_tokens(layout: Layout, dtype: torch.dtype) -> Tensor:
-    """A row a token: variables initialised from it, constants, and the dimension that is 1."""
+    """One row per token: variables initialised from it, constants, and the dimension that is 1."""
     program = layout.program
     table = torch.zeros(program.input_range, layout.width, dtype=torch.float64)
     for name, initial in program.initial.items():
@@ -29,7 +29,7 @@ def embed_tokens(layout: Layout, dtype: torch.dtype) -> Tensor:
 
 
 def embed_positions(layout: Layout, dtype: torch.dtype) -> Tensor | None:
-    """A row a position, or None where no variable is initialised from it."""
+    """One row per position, or None where no variable is initialised from it."""
     program = layout.program
     by_position = {
         name: initial.table

@@ -65,7 +65,7 @@ def encode_meanings(
 
 
 def _numbers(layout: Layout, name: str, column: NDArray[np.float64]) -> Tensor:
-    """A row an entry, a column a part; a mean lies where the network would see its bucket."""
+    """One row per entry, one column per part; a mean is where the network would see its bucket."""
     spec, form = layout.program.specs[name], layout.formats[name]
     assert isinstance(spec, Numerical)
     distinct, which = np.unique(column, return_inverse=True)
@@ -84,7 +84,7 @@ def _numbers(layout: Layout, name: str, column: NDArray[np.float64]) -> Tensor:
 
 
 def members(spec: SetValued) -> Tensor:
-    """A row a declared set, with a 1 for each of its elements."""
+    """One row per declared set, with a 1 for each of its elements."""
     rows = torch.zeros(len(spec.values), spec.size, dtype=torch.float64)
     for row, value in zip(rows, spec.values, strict=True):
         row[sorted(value)] = 1

@@ -1,11 +1,11 @@
 """Numbers, sets and averages as one-hot features: the first layers of the MLP (section 2.3).
 
-Every unit is flat around the points it can meet, so what rules see is exactly 0 or 1:
+Every unit is flat around its possible inputs, so what rules see is exactly 0 or 1:
 
 number      A unit for each boundary between buckets rises from 0 at the highest number that can
-            be met at or below it to 1 at the lowest above it. It reads one dimension with a power
+            occur at or below it to 1 at the lowest above it. It reads one dimension with a power
             of two as its weight, so that only one sum is rounded, and rounding keeps an order:
-            what is met below 0 or above 1 stays there. Where one part of a number does not decide,
+            what lies below 0 or above 1 stays there. Where one part of a number does not decide,
             two units compare it, a layer in the middle adds up the comparisons of all parts, the
             first counting most. Bucket i is: defined, above boundary i - 1, and not above
             boundary i; that is a sum of 3, and 4 * sum - 10.5 is above 1 only there.
@@ -13,7 +13,7 @@ set         sum of its elements' dimensions - sum of the others' - size + 1 is 1
             set itself and at most 0 for any other.
 average     The mean of one-hots over n positions is 1 for a value that all share and at most
             1 - 1/n otherwise. 2 K z - (2 K - 1.5) is above 1 from 1 - 1/(4K) on and below 0 up to
-            1 - 3/(4K), which tells the two apart for every n up to K/2, rounding included.
+            1 - 3/(4K), which separates the two for every n up to K/2, rounding included.
 
 With `Realism` the slope of each unit takes a share of its gap, `ramp`, around the middle: numbers
 between the ends of an edge, sums between 2 and 3, averages over N positions between 1 - 1/N and 1.
@@ -37,7 +37,7 @@ COMPARED_BITS = 48
 
 
 class _Layers:
-    """Entries of the matrices, a unit at a time.
+    """Entries of the matrices, one unit at a time.
 
     A unit of the second layer is mostly a copy of one of the first; if all are, it is left out.
     """

@@ -6,7 +6,7 @@ at each value of S and still counts once, because a one-hot sums to 1.
 
 Numbers need more than eq. 10, because the stream holds the exact number and rules know only its
 bucket. Two kinds of unit are added after the rules, for each part of a number. They are exact,
-because all they add are whole multiples of the part's unit, of few enough bits:
+because all they add are integer multiples of the part's unit, of few enough bits:
 
 clear       The output of a numerical head is always reset, whatever it is, so it is subtracted
             from itself: x = M clip(x / M) - M clip(-x / M), exact for a power of two M >= |x|.
@@ -17,7 +17,7 @@ remainder   A number that a rule rewrites may be x, a first value, and not its b
 
 With `Realism` the slope of a rule's unit takes `ramp` of the way from 0 to 1, around 1/2, so that
 errors in what it reads are not passed on. A reset passes them on, and so takes out whatever an
-imperfect head has written; where that can be negative, one more unit a dimension takes that out.
+imperfect head has written; where that can be negative, one more unit per dimension takes that out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Units:
 
 
 def tabulate(layout: Layout, dtype: torch.dtype) -> FeedForwardWeights:
-    """The MLP: one unit a rule, in the program's order, then the units that numbers need."""
+    """The MLP: one unit per rule, in the program's order, then the units that numbers need."""
     program, units = layout.program, _Units()
     for rule in program.rules:
         reads, bias = _reads(layout, rule), 1.0 - len(rule.antecedent)

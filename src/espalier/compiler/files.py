@@ -1,8 +1,8 @@
 """Compiled models on disk: one safetensors file that holds tensors and JSON, and runs no code.
 
 The metadata holds the program and what every residual dimension means; the tensors hold the rest.
-What is written is what the model holds, edited or not; `compiled` is the digest of what the
-program compiled to, which tells the two apart.
+The file holds the model as it is, edited or not; `compiled` is the digest of what the program
+compiled to, which shows whether it was edited.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Stored:
 
 
 def write_compiled(stored: Stored, path: str | os.PathLike[str]) -> None:
-    """Write a model as it is to `path`, whole or not at all."""
+    """Write a model as it is to `path`, completely or not at all."""
     if Path(path).suffix != ".safetensors":
         raise FileError(
             f"cannot write {path}: a compiled program is a safetensors file, and is loaded by that "
@@ -123,7 +123,7 @@ def _read_realism(
 
 
 def read_compiled(path: str | os.PathLike[str]) -> Stored:
-    """What was written to `path`, if all of it is whole and fits together."""
+    """What was written to `path`, if it is complete and consistent."""
     if not isinstance(path, str | os.PathLike) or not Path(path).is_file():
         raise FileError(f"there is no file {path}; `espalier compile NAME -o FILE` writes one")
     tensors, metadata = read_safetensors(path)

@@ -1,6 +1,6 @@
 """Attention heads as projections (A.2).
 
-One-hot queries and keys meet in a dot product that is 1 on a match and 0 otherwise; `sharpness`
+The dot product of a one-hot query and key is 1 on a match and 0 otherwise; `sharpness`
 scales it. The sink's logit is half the sharpness: it loses to any match and wins over none at
 all. Relative positions are a T5-style bias, 0 where allowed and -inf elsewhere.
 

@@ -102,7 +102,7 @@ class Intervener(Probe):
     def updated(self, layer: int, z: Residual, running: Tensor, resting: Valid) -> Residual:
         """The stream after the MLP, with what is set there."""
         for name in self._set_heads:
-            # The MLP, which clears heads, is not asked where a position rests.
+            # The MLP, which clears heads, is not run where a position rests.
             if bool(resting.any()):
                 z = z.clone()
                 z[resting] = overwrite(self.layout, z[resting], name, self._nulls(resting, name))

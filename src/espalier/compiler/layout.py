@@ -1,10 +1,10 @@
 """Which residual dimension means what, and which extra features the rules need.
 
-Categorical variables take one dimension a value, sets one an element, numbers one a part (mostly
-one in all; see `numbers`). The output of a numerical head has one more that says whether it is
-defined, so that null, the zero vector, is not mistaken for the number 0. One constant dimension is
-added where needed, and one for each distractor. These dimensions are the meanings: the stream of a
-realistic network holds them in other directions, its `basis`.
+Categorical variables take one dimension per value, sets one per element, numbers one per part
+(mostly one in all; see `numbers`). The output of a numerical head has one more that says whether it
+is defined, so that null, the zero vector, is not mistaken for the number 0. One constant dimension
+is added where needed, and one for each distractor. These dimensions are the meanings: the stream of
+a realistic network holds them in other directions, its `basis`.
 """
 
 from __future__ import annotations

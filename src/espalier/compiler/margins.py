@@ -1,9 +1,9 @@
-"""How far each dial of realism goes on some inputs before an output changes, and what gives way.
+"""How far each dial of realism can be turned before an output changes, and what fails first.
 
 A dial is turned with the others left as they are, its range halved until the last setting that is
 right and the first that is wrong are near each other; outputs and numbers of layers are compared
 with those of the clean network, which are the interpreter's. That a setting between the two ends
-is right too is taken for granted; `verify` tells for any one of them.
+is right too is assumed; `verify` checks any one of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_DISTRACTORS = 16
 
 @dataclass(frozen=True)
 class Dial:
-    """How far one dial goes: `right` is the last setting found right, `wrong` the first wrong.
+    """The range of one dial: `right` is the last setting found right, `wrong` the first wrong.
 
     `wrong` is None where nothing within reach is wrong, `right` where nothing is right;
     `culprit` is what differs first at `wrong`.
@@ -52,7 +52,7 @@ class Dial:
 
 @dataclass(frozen=True, repr=False)
 class Margins(Result):
-    """How far each dial goes on the inputs given, the others being as in `realism`.
+    """How far each dial can be turned on the given inputs, the others being as in `realism`.
 
     >>> Margins(Realism(), 1, (Dial("sharpness", 10.0, 5.0, "head 'x'"),))["sharpness"].right
     10.0
@@ -66,7 +66,7 @@ class Margins(Result):
         return next(dial for dial in self.dials if dial.name == name)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row a dial."""
+        """One row per dial."""
         import pandas as pd
 
         rows = [(dial.name, dial.right, dial.wrong, dial.culprit) for dial in self.dials]
@@ -81,7 +81,7 @@ def margins(
     max_layers: int | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> Margins:
-    """How far each dial goes before an output on `inputs` changes, and what gives way there.
+    """How far each dial can be turned before an output on `inputs` changes, and what fails first.
 
     Dials are turned one by one, from `realism`: by default a plain one, or that of a model.
 

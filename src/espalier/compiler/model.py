@@ -47,7 +47,7 @@ class CompiledModel(nn.Module):
 
     Its parameters are the weights, and those of a matrix are its entries. They require gradients,
     as those of any module do; `run` and `run_many` compute none. Calling the model calls every
-    sub-layer once a layer: `encoder.attention`, `encoder.attention.<head>`, `encoder.mlp`. So do
+    sub-layer once per layer: `encoder.attention`, `encoder.attention.<head>`, `encoder.mlp`. So do
     `run` and `run_many` where a hook listens; where none does, they run the same weights faster.
     """
 
@@ -282,13 +282,13 @@ class CompiledModel(nn.Module):
 
 
 def _not_narrower(found: Tensor, tensor: Tensor) -> Tensor:
-    """`found`, or `tensor` beside it where that is wider: a threshold in a narrow model."""
+    """`found`, or `tensor` on its device where that is wider: a threshold in a narrow model."""
     is_narrower = found.is_floating_point() and found.element_size() < tensor.element_size()
     return tensor.to(found.device) if is_narrower else found
 
 
 def load_compiled(path: str | os.PathLike[str]) -> CompiledModel:
-    """The model that was saved to `path`; its `is_as_compiled` tells whether it was edited.
+    """The model that was saved to `path`; its `is_as_compiled` says whether it was edited.
 
     >>> import espalier as es
     >>> file = getfixture("tmp_path") / "parity.safetensors"

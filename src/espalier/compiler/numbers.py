@@ -1,9 +1,9 @@
 """How numbers lie in the residual stream, so that both machines put each into the same bucket.
 
 A variable's numbers are sums of parts, which every type holds and adds exactly. A head's mean is
-one float where floats tell every mean at or below a boundary from every mean above it; otherwise it
-has parts too, rounded up to a multiple of the last unit, which no boundary lies within. What a
-boundary must tell apart are its `edges`. The proof is in docs/concepts/numbers.md.
+one float where floats separate every mean at or below a boundary from every mean above it; else it
+has parts too, rounded up to a multiple of the last unit, which no boundary lies within. The two
+numbers that a boundary must separate are its `edges`. The proof is in docs/concepts/numbers.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BITS = {torch.float32: 22, torch.bfloat16: 6, torch.float64: 32}
 # How many positions a mean may run over; one that is a single float, at least FEWEST.
 MOST, FEWEST = 1 << 18, 1 << 15
 MOST_PARTS = 64
-# How much finer than a gap between buckets a mean is kept.
+# How much finer than a gap between buckets a mean is stored.
 VISIBLE = 2.0**-16
 
 # The highest number at or below a boundary, and the lowest above it, divided by the factor.
@@ -103,7 +103,7 @@ def number_limit(program: Program, name: str, formats: dict[str, Format]) -> lis
     means = _means(program, name, formats[head.value].parts.factor)
     low, high = (end * formats[head.value].parts.factor for end in means.closest(2 * reach))
     return [
-        (reach, f"head {name!r} could then report {low} and {high}, and cannot tell them apart")
+        (reach, f"head {name!r} could then report {low} and {high}, and cannot distinguish them")
     ]
 
 
@@ -132,8 +132,8 @@ def check_numbers(program: Program, dtype: torch.dtype) -> None:
         if units[-1] < limits.tiny * 2**24 or len(units) > MOST_PARTS:
             raise CompileError(
                 f"variable {name!r} may hold {smallest!r} and {largest!r}: a sum of {dtype} parts "
-                f"that tells {smallest!r} from 0 beside {largest!r} is too long; rescale or round "
-                "one of them"
+                f"that holds {largest!r} and distinguishes {smallest!r} from 0 is too long; "
+                "rescale or round one of them"
             )
 
 
@@ -150,7 +150,7 @@ def _variable(program: Program, name: str, dtype: torch.dtype) -> Format:
 
 
 def _edge(below: Sequence[Fraction], above: Sequence[Fraction], parts: Parts) -> Edge:
-    """Two numbers to tell apart; where nothing lies on one side, any number there will do."""
+    """Two numbers to separate; where nothing lies on one side, any number there will do."""
     unit = Fraction(parts.units[-1])
     low = below[0] if below else above[0] - unit
     return low, above[0] if above else low + unit

@@ -1,4 +1,4 @@
-"""Runs module by module, which can be looked into and interfered with."""
+"""Runs module by module, which can be inspected and changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All weights of a program, one pass a file."""
+"""All weights of a program; each pass is a file of its own."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def _limits(layout: Layout, dtype: torch.dtype) -> list[tuple[int, str]]:
         if isinstance(program.specs[name], Numerical):
             found += number_limit(program, name, layout.formats)
         elif averages(program, head):
-            why = f"head {name!r} cannot tell an average of {most + 1} that agree from others"
-            found.append((most, why))
+            agree = f"an average of {most + 1} that agree"
+            found.append((most, f"head {name!r} cannot distinguish {agree} from others"))
     return found

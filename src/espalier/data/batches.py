@@ -20,7 +20,7 @@ def fold(stream: Int[Array, " T"], *, batch: int, window: int) -> Int[Array, "S 
     steps = (length - 1) // window
     if steps < 1:
         raise DataError(
-            f"{len(stream):,} tokens in {batch} rows are {length} a row, fewer than one window of "
+            f"{len(stream):,} tokens in {batch} rows are {length} each, fewer than one window of "
             f"{window} and the token after it; use a smaller batch, a shorter window or more text"
         )
     rows = np.asarray(stream[: batch * length]).reshape(batch, length)

@@ -65,7 +65,7 @@ class BranchingCorpus(Described):
     bank: Treebank
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write text.txt, a sentence a line, and treebank.conllu."""
+        """Write text.txt, one sentence per line, and treebank.conllu."""
         place = Path(folder)
         try:
             place.mkdir(parents=True, exist_ok=True)

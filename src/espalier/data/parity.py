@@ -2,8 +2,8 @@
 
 The number of ones goes through 0 to `longest`; the length is drawn between that number and
 `longest`, and the ones fall anywhere. Where there are few different strings, as of 20 ones in 20
-bits, some come more than once. Sets of different seeds are drawn apart from each other, so that
-short strings may be in both.
+bits, some come more than once. Sets of different seeds are drawn independently, so that short
+strings may be in both.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ParitySet(Described):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParitySplit(Described):
-    """The strings to learn from and those to be judged by."""
+    """The strings to learn from and those to be tested on."""
 
     train: ParitySet
     test: ParitySet

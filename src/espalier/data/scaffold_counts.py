@@ -1,4 +1,4 @@
-"""What a scaffold corpus truly holds, counted from its tokens alone."""
+"""The true counts of a scaffold corpus, from its tokens alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ScaffoldCounts:
 
 
 def count_scaffolds(corpus: ScaffoldCorpus) -> ScaffoldCounts:
-    """Count rules and scaffolds in the tokens; refuse a corpus that is not what it claims."""
+    """Count rules and scaffolds in the tokens; refuse a corpus that does not match its config."""
     config, tokens, k = corpus.config, corpus.train, corpus.config.length
     which = _which_phrase(tokens, corpus.scaffolds)  # at each place: the phrase there, or -1
     places = np.flatnonzero(which >= 0)

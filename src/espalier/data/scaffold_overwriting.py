@@ -25,7 +25,7 @@ Array = np.ndarray
 
 
 class GrowingText:
-    """A text whose stretches are replaced by longer ones; kept in blocks, so that little moves."""
+    """A text whose stretches are replaced by longer ones, in blocks, so that little moves."""
 
     def __init__(self, tokens: Int[Array, " T"]) -> None:
         size = isqrt(len(tokens))
@@ -57,7 +57,7 @@ class GrowingText:
 def lay_over(
     config: ScaffoldConfig, scaffolds: Int[Array, "S K"], rng: np.random.Generator
 ) -> tuple[Int[Array, " T"], Int[Array, " R"]]:
-    """Training tokens, and where the rules start that are still whole."""
+    """Training tokens, and the starts of the rules that are still complete."""
     k, often = config.length, config.occurrences
     tails = rng.integers(config.vocabulary, size=(len(scaffolds), 2), dtype=np.int32)
     text = GrowingText(rng.integers(config.vocabulary, size=config.tokens, dtype=np.int32))
@@ -74,7 +74,7 @@ def lay_over(
 def whole_rules(
     config: ScaffoldConfig, scaffolds: Int[Array, "S K"], tokens: Int[Array, " T"]
 ) -> Int[Array, " R"]:
-    """Where `open`, one of the scaffolds and `close` stand side by side."""
+    """Where `open`, one of the scaffolds and `close` follow each other."""
     k = config.length
     opens = np.flatnonzero(tokens[: -(k + 1)] == config.open)
     opens = opens[tokens[opens + k + 1] == config.close]

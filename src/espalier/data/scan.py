@@ -55,7 +55,7 @@ class Example:
 
 @dataclass(frozen=True, repr=False)
 class ScanSplit(Described):
-    """The examples to learn from and those to be judged by.
+    """The examples to learn from and those to be tested on.
 
     `all` and `grammar` have only the latter: the 20,910 of the file, or made from the grammar.
     """

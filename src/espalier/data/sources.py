@@ -1,6 +1,6 @@
 """Where data comes from: a folder given, `ESPALIER_DATA`, the cache, or a download.
 
-A download is checked against its published checksum before anything is kept.
+A download is checked against its published checksum before anything is saved.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ SOURCES: dict[str, Source] = {
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: ESPALIER_DATA, else the user's cache."""
+    """Where downloads are saved: ESPALIER_DATA, else the user's cache."""
     given = os.environ.get("ESPALIER_DATA")
     base = os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))
     return Path(given) if given else Path(base) / "espalier"
@@ -102,7 +102,7 @@ def find(name: str, data: str | os.PathLike[str] | None = None) -> Path:
 
 
 def fetch(name: str, *, progress: Progress | None = None) -> Path:
-    """The folder of a known data set, downloaded into the cache if it is not there."""
+    """The folder of a known data set, downloaded into the cache if it is missing."""
     try:
         return find(name)
     except FileError:
@@ -119,7 +119,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> Path:
 def _bodies(
     source: Source, scratch: Path, progress: Progress | None
 ) -> Iterator[tuple[str, bytes]]:
-    """Every wanted file with what it holds, each checked before it is given out."""
+    """Every wanted file with its contents, each checked first."""
     match source:
         case Archive():
             with zipfile.ZipFile(_download(source, "", source.md5, scratch, progress)) as opened:
@@ -132,7 +132,7 @@ def _bodies(
 
 
 class _Bar:
-    """What pooch tells a progress bar, told to a function."""
+    """A progress bar for pooch that calls a function."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._done, self.total = progress, 0, 0
@@ -165,8 +165,8 @@ def _download(
         )
     except ValueError as error:
         raise DataError(
-            f"{url} has not the checksum that was expected: the download was cut short, or the "
-            f"file has changed; nothing was kept ({error})"
+            f"{url} does not have the expected checksum: the download was cut short, or the "
+            f"file has changed; nothing was saved ({error})"
         ) from error
     except OSError as error:
         raise FileError(

@@ -1,7 +1,7 @@
-"""Sentences of any number, by stretches of successive ones that are small enough to hold.
+"""Any number of sentences, in stretches of successive ones that are small enough for memory.
 
-Files are read through once, which checks them; what is remembered of a stretch is where it begins
-and ends. Whoever wants its sentences reads those bytes alone.
+Files are read through once, which checks them; of a stretch only its place in the file is stored.
+Its sentences are read from those bytes when they are needed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Stretches:
     sha256: str
 
     def sample(self, count: int, *, seed: int = 0) -> Stretches:
-        """So many sentences, the ones that `Treebank.sample` draws, numbered anew."""
+        """That many sentences, those that `Treebank.sample` draws, renumbered."""
         if count < 1:
             raise DataError(f"a sample of {count} sentences was asked for; draw one at least")
         if count >= self.sentences:
@@ -80,7 +80,7 @@ class Stretches:
 def stretches(
     source: Sequence[str | os.PathLike[str]], *, format: Format = "conllu", pairs: int
 ) -> Stretches:
-    """The sentences of files, as many to a stretch as have about so many pairs of words.
+    """The sentences of files, in stretches of about `pairs` pairs of words each.
 
     CoNLL-U files are found as `treebank` finds them; in plain text every line is a sentence.
 
@@ -166,7 +166,7 @@ def _parsed(lines: _Lines, format: Format, count: int) -> Iterator[Parsed]:
 
 
 def _text(lines: _Lines) -> Iterator[Parsed]:
-    """A sentence a line, named by its number; words hang from the first, for want of a tree."""
+    """One sentence per line, named by its number; without a tree, words hang from the first."""
     for text in lines:
         words = tuple(text.split())
         if len(words) > LONGEST:

@@ -47,7 +47,7 @@ class TextCorpus(Described):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the three streams of numbers; which words they are is another's to say."""
+        """SHA-256 of the three streams of numbers; the words they stand for have another."""
         whole = hashlib.sha256()
         for part in (self.train, self.valid, self.test):
             whole.update(np.ascontiguousarray(part, dtype=np.int32).tobytes())

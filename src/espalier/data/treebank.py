@@ -146,7 +146,7 @@ class Treebank(Result):
         return whole.hexdigest()
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a word: its sentence, its place there, its tag, its head and its relation."""
+        """One row per word: its sentence, its place there, its tag, its head and its relation."""
         import pandas as pd
 
         lengths = self.lengths
@@ -181,7 +181,7 @@ class Treebank(Result):
         )
 
     def sample(self, count: int, *, seed: int = 0) -> Treebank:
-        """So many sentences drawn without replacement, in their order; all if there are fewer."""
+        """That many sentences drawn without replacement, in their order; all if there are fewer."""
         if count < 1:
             raise DataError(f"a sample of {count} sentences was asked for; draw one at least")
         if count >= len(self):
@@ -214,7 +214,7 @@ class Treebank(Result):
 
 
 def load_treebank(path: str | os.PathLike[str]) -> Treebank:
-    """What `Treebank.save` wrote, if it still is a treebank."""
+    """The treebank that `Treebank.save` wrote, checked."""
     check_readable(path)
     try:
         with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as held:
@@ -242,7 +242,7 @@ _COLUMNS = ("heads", "tags", "word_ids", "relation_ids")  # a number for each wo
 
 
 def _fault(columns: dict[str, Array], names: dict[str, tuple[str, ...]]) -> str | None:
-    """What in the arrays is not a treebank's, if anything is."""
+    """What is wrong in the arrays of a treebank, if anything is."""
     for name, array in columns.items():
         if array.ndim != 1 or array.dtype.kind != "i" or not len(array):
             return f"its {name} are of type {array.dtype} and shape {array.shape}"

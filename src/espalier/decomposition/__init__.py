@@ -1,8 +1,9 @@
 """Take networks apart: contextual decomposition, and the interdependence of words.
 
-`calls` is what is asked. Of LSTM language models `recursion` is the papers' recursion for any focus
-and allocation, and `all_pairs` gives every pair of words at once; of any network `on_networks` is
-the way in, `rules` says how parts go through it, `attribution` holds what is no decomposition.
+`calls` has the two main functions. For LSTM language models `recursion` is the papers' recursion
+for any focus and allocation, and `all_pairs` gives every pair of words at once; for any network
+`on_networks` is the entry point, `rules` says how parts go through it, and `attribution` has the
+methods that are no decompositions.
 """
 
 from espalier.decomposition.all_pairs import AllPairs, HiddenStates

@@ -1,4 +1,4 @@
-"""Allocations: whose the products of relevant, irrelevant and bias parts are.
+"""Allocations: to which part products of relevant, irrelevant and bias parts belong.
 
 An LSTM multiplies: input gate by candidate, forget gate by cell, output gate by squashed cell.
 Each factor comes in parts, and an allocation says which products of parts are relevant. All of
@@ -56,7 +56,7 @@ class Murdoch:
 
 @dataclass(frozen=True)
 class Generalised:
-    """Jumelet et al. (2019): which groups of products are relevant is for the user to say.
+    """Jumelet et al. (2019): the user says which groups of products are relevant.
 
     `interactions` names groups among rel-rel, rel-bias and rel-irrel; `bias_bias` says at which
     steps the product of two biases is relevant. With `split_output` the output gate comes in
@@ -96,7 +96,7 @@ _NAMED: dict[str, Allocation] = {
 
 @dataclass(frozen=True)
 class Terms:
-    """What the propagation needs to know of an allocation."""
+    """What the propagation needs to know about an allocation."""
 
     contributions: ContributionRule
     interactions: frozenset[Interaction]

@@ -1,8 +1,8 @@
-"""Other answers to what words contribute, and to how two of them interact, for any network.
+"""Other measures of what words contribute, and of how two of them interact, for any network.
 
 `contributions` gives a part of the state for every focus set, as a decomposition does; the rest is
 irrelevant. `interactions` gives a number for every two words, read at the later one. A word is
-taken away by setting its vector to zero, or by putting another token, such as a mask, in its place.
+removed by setting its vector to zero, or by putting another token, such as a mask, in its place.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class GradientInput:
 
 @dataclass(frozen=True)
 class IntegratedGradients:
-    """GradientInput averaged on the way from zero vectors (Sundararajan et al. 2017).
+    """GradientInput averaged along the line from zero vectors (Sundararajan et al. 2017).
 
     Conserves the difference between the state and that of zero vectors, as `steps` grow.
     """
@@ -104,7 +104,7 @@ class Reader:
         return plain.logits(self.net, found, bias=False) if self._logits else found
 
     def without(self, token: int | None) -> Float[Tensor, "N D"]:
-        """What stands where a word is taken away."""
+        """The replacement for a removed word."""
         if token is None:
             return torch.zeros_like(self.inputs)
         last = self.net.vocabulary_size - 1
@@ -150,7 +150,7 @@ def _along(reader: Reader, focus: Bool[Tensor, "F N"], place: float) -> Tensor:
     """The derivative along the vectors in focus, the inputs scaled to a place on their way."""
     directions = focus.unsqueeze(-1) * reader.inputs
     inputs = (place * reader.inputs).expand_as(directions)
-    with warnings.catch_warnings():  # torch warns of what torch does
+    with warnings.catch_warnings():  # torch warns about itself
         warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", DeprecationWarning)
         found: Tensor = jvp(reader, (inputs,), (directions,))[1]
     return found
@@ -197,7 +197,7 @@ def _masks(count: int, places: Places) -> tuple[Tensor, Tensor]:
 
 
 def _at(rows: Float[Tensor, "B N *O"], places: Int[Tensor, " B"]) -> Tensor:
-    """Of each row what stands at its place."""
+    """The entry of each row at its place."""
     found: Tensor = rows[torch.arange(len(rows), device=rows.device), places]
     return found
 
@@ -249,7 +249,7 @@ def _information(reader: Reader, tokens: Tokens, places: Places, token: int | No
 
 
 def _shapley(reader: Reader, tokens: Tokens, places: Places, method: ShapleyInteraction) -> Tensor:
-    """Of l and r at each r, without its sign."""
+    """The index of l and r at each r, without its sign."""
     found = shapley_sets(reader, len(tokens), method)
     pairs = zip(places[0].tolist(), places[1].tolist(), strict=True)
     return torch.tensor([abs(found[pair]) for pair in pairs], dtype=torch.float64)
@@ -258,7 +258,7 @@ def _shapley(reader: Reader, tokens: Tokens, places: Places, method: ShapleyInte
 def shapley_sets(reader: Reader, count: int, method: ShapleyInteraction) -> Index:
     """The index of every set of words at its last: of the state's component along the whole one.
 
-    Words that are not seen there do not play.
+    Words that are not seen there are no players.
     """
     device, sets = reader.inputs.device, {}
     for r in range(1, count):

@@ -2,7 +2,7 @@
 
 All compare, after word r, what l and r do together with what each does: the size of what is not a
 sum, over the size of the whole. They differ in what "do" means and in what they cost. A word is
-taken away by setting its embedding to zero.
+removed by setting its embedding to zero.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Matrix = Float[np.ndarray, "N N"]
 
 @dataclass(frozen=True)
 class Occlusion:
-    """Take away l, r and both: || h - h_l - h_r + h_lr || / || h - h_lr ||.
+    """Remove l, r and both: || h - h_l - h_r + h_lr || / || h - h_lr ||.
 
-    A run for the sentence, one without each word and one without each pair. In a network that
-    is no LSTM a `token`, such as a mask, may stand where a word is taken away.
+    A run for the sentence, one without each word and one without each pair. In other networks than
+    LSTMs a `token`, such as a mask, may replace a removed word.
     """
 
     token: int | None = None
@@ -65,7 +65,7 @@ def interaction_baseline(
     """
     model, space = check_model(model), check_space(space)
     sentence = read_sentence(model, tokens)
-    check_room(len(sentence), len(sentence) ** 2 * model.shape.hidden // 2)  # a state a pair
+    check_room(len(sentence), len(sentence) ** 2 * model.shape.hidden // 2)  # states of all pairs
     inputs = model.encoder(torch.tensor([sentence.ids], device=model.encoder.weight.device))[0]
     method = _checked(method)
     match method:
@@ -106,7 +106,7 @@ def _occlude(model: LanguageModel, inputs: Tensor, space: Space) -> tuple[Matrix
     at_most_one[1:].fill_diagonal_(False)
     states = torch.cat([found for _, found in read_masked(model, inputs, at_most_one)])
     both = at_most_one[1 + left] & at_most_one[1 + right]
-    read = [  # of every pair only what is asked for: all steps of all pairs are too much to hold
+    read = [  # of every pair only the step needed: all steps of all pairs are too much to hold
         found[torch.arange(len(some)), right[some]]
         for some, found in read_masked(model, inputs, both)
     ]

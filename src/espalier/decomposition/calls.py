@@ -1,11 +1,11 @@
 """`decompose` and `interdependence`: of an LSTM language model, or of any network.
 
-Language models have ways of their own, which are faster and take a state to go on from; all else
-goes through `on_networks`. A list of sentences is a batch and gives a list.
+LSTM language models have faster code of their own, which also takes an initial state; all else goes
+through `on_networks`. A list of sentences is a batch and gives a list.
 
-Both calls are the public face and have more than six parameters, each by its name: what is asked
-(`focus`, or `a`, `b` and `at`), where (`layer`, `space`), and how (`method`, `allocation`). Inside
-they travel as one value, `on_networks.Asked`.
+Both functions are public and have more than six parameters, by keyword: which words (`focus`, or
+`a`, `b` and `at`), where (`layer`, `space`), and how (`method`, `allocation`). Internally the last
+two groups are passed as one value, `on_networks.Asked`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def decompose(
     network; in `space="logits"` the parts are those of the logits. `method` are the rules of a
     Transformer (`Rules`, "cd-t", "decompx") or another attribution, by its type (`Occlusion()`) or
     its name ("occlusion"); `allocation` is the rule for gates. A list of sentences, with a focus
-    for each or one for all, gives a list. `state` is one for an LSTM to go on from, as
+    for each or one for all, gives a list. `state` is an initial state for an LSTM, as
     `model(tokens)` returns it.
 
     >>> import espalier as es
@@ -102,7 +102,7 @@ def decompose(
         found = decompose_many(model, given, focus=own, allocation=allocation, state=state)
         return found if batch is not None else found[0]
     if state is not None:
-        raise DataError("a state to go on from is for an LSTM's hidden states; leave out state=")
+        raise DataError("an initial state is for an LSTM's hidden states; leave out state=")
     net = network(model)
     if batch is None:
         return decompose_on(net, net.read(tokens), focus, asked=asked)
@@ -229,7 +229,7 @@ def interdependence(
 
 
 def _has_own_way(net: Network, asked: Asked) -> bool:
-    """Whether it is an LSTM language model, asked for what such have a way of their own to."""
+    """Whether the request is one for which LSTM language models have code of their own."""
     own = asked.method is None or isinstance(asked.method, InputHessian)
     return net.lstm is not None and _is_last(asked.layer) and own
 
@@ -272,7 +272,7 @@ def _pairs(model: LanguageModel, tokens: Words, *, space: Space, allocation: Any
     sentence = read_sentence(model, tokens)
     allocation = read_allocation(allocation)
     match allocation:
-        case Papers():  # a step a pair beside the plain pass
+        case Papers():  # one step per pair and the plain pass
             passes = 1 + (len(sentence) - 1) / 2
             values = AllPairs(model, spaces=[space]).of([sentence.ids])[0][0].numpy()
         case _:

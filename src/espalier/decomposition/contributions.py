@@ -17,7 +17,7 @@ Nonlinearity = Callable[[Tensor], Tensor]  # torch.sigmoid or torch.tanh
 class Split(NamedTuple):
     """A quantity in three parts, and what they sum to.
 
-    The whole stands by itself where it is known: of a gate that is all but closed, as a sum of
+    The whole is stored where it is known: of a gate that is almost closed, computed as a sum of
     parts, rounding would leave nothing.
     """
 

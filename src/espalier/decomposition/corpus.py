@@ -1,8 +1,8 @@
 """Every pair of every sentence of a corpus: a stream of flat arrays in the order of the sentences.
 
-Sentences are taken up a stretch at a time, sorted by length within it, and shared out in groups
-among threads that never wait for each other; on CUDA one thread keeps the device busy. What is
-held at any time is bounded by a setting.
+Sentences are processed a stretch at a time, sorted by length within it, and distributed in groups
+among threads that never wait for each other; on CUDA one thread keeps the device busy. Memory is
+bounded by a setting.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PairBlock(Result):
         return len(self.value)
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a pair."""
+        """One row per pair."""
         import pandas as pd
 
         names = ("sentence", "left", "right", "value")
@@ -81,9 +81,9 @@ def interdependence_corpus(
     """DI of every pair of words of every sentence, in blocks, in the order of the sentences.
 
     `memory` bounds the bytes that each of `workers` threads holds while it computes, and those of
-    word inputs that all share (256 MiB by default, 8 GiB on CUDA). There is a thread for each of
-    torch's by default, one on CUDA. What is wrong with the model or a setting is said at once, with
-    a sentence when it is reached.
+    word inputs that all share (256 MiB by default, 8 GiB on CUDA). By default there are as many
+    threads as torch uses, one on CUDA. Errors in the model or a setting are raised immediately,
+    those in a sentence when it is reached.
 
     >>> from espalier.nets.lstm import language_model
     >>> model = language_model(vocabulary_size=9, hidden=4)
@@ -164,7 +164,7 @@ class _Stretch:
         ]
 
     def block(self) -> PairBlock:
-        """The result, waited for."""
+        """The result, once it is computed."""
         found: dict[tuple[int, ...], Float[np.ndarray, " P"]] = {}
         for batch, future in self._futures:
             found.update(zip(batch, future.result(), strict=True))
@@ -183,7 +183,7 @@ class _Stretch:
         )
 
     def cancel(self) -> None:
-        """Nothing more is computed than what has begun."""
+        """Cancel everything that has not begun."""
         for _, future in self._futures:
             future.cancel()
 
@@ -196,7 +196,7 @@ def _flat(all_pairs: AllPairs, batch: Sequence[tuple[int, ...]]) -> list[Float[n
 
 @contextmanager
 def one_thread_each(workers: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool whose threads compute on one core each: they are not to wait for each other."""
+    """A pool whose threads compute on one core each, so that they do not wait for each other."""
     threads = torch.get_num_threads()
 
     def one_thread() -> None:

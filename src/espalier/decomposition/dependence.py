@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 
 class Dependence(ReadWords, Result, float):
-    """DI of two sets of words: a number that knows what it was made of. NaN: undefined.
+    """DI of two sets of words: a number with what it was computed from. NaN: undefined.
 
     `joint` is what both sets contribute together, `interaction` by how much that is not the sum of
-    what each contributes; both are vectors of the space asked for. `parts` are the decompositions
-    that it was made of: of a, of b and of both.
+    what each contributes; both are vectors of the given space. `parts` are the decompositions that
+    it was computed from: of a, of b and of both.
 
     >>> import espalier as es
     >>> model = es.language_model(vocabulary_size=9, hidden=4)
@@ -190,7 +190,7 @@ def by_definition(
 def norms(
     vectors: Float[Tensor, "*R H"], model: LanguageModel, space: Space
 ) -> Float[Tensor, "*R"]:
-    """The length of each vector, or of its logits; of one whose squares are no numbers, too."""
+    """The length of each vector, or of its logits, also where squares over- or underflow."""
     found = in_space(vectors, model, space)
     largest = found.abs().amax(dim=-1, keepdim=True).clamp_min(torch.finfo(found.dtype).tiny)
     lengths: Tensor = torch.linalg.vector_norm(found / largest, dim=-1) * largest.squeeze(-1)

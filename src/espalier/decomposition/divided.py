@@ -31,7 +31,7 @@ Shared = Float[Tensor, "*W N D"]  # by every focus set
 
 @dataclass(frozen=True)
 class Divided:
-    """A state's whole, its relevant part, and the others where they are carried by themselves.
+    """A state's whole, its relevant part, and the others where they are carried separately.
 
     Without a carried irrelevant part it is what is left of the whole; without a bias part biases
     are shared.
@@ -78,7 +78,7 @@ class Divided:
 def with_bias(
     x: Divided, bias: Tensor | None, rules: Rules, *, sizes: Divided | None = None
 ) -> Divided:
-    """The state with a bias added, which goes where the rule says.
+    """The state with a bias added, to the part that the rule says.
 
     It is shared by the sizes of the parts themselves, or of others: CD-T shares a norm's bias by
     the parts that enter it.
@@ -105,7 +105,7 @@ def linear(x: Divided, part: Linear, rules: Rules) -> Divided:
 
 
 def norm(x: Divided, given: Norm, rules: Rules) -> Divided:
-    """Every part centred by itself and divided by the whole's deviation; the bias by its rule."""
+    """Every part centred separately and divided by the whole's deviation; the bias by its rule."""
 
     def centre(part: Tensor) -> Tensor:
         return part - part.mean(dim=-1, keepdim=True) if given.centred else part

@@ -1,4 +1,4 @@
-"""What is given is checked at the door: the model, the sentences, the sets of words, the step."""
+"""Checks of inputs: the model, the sentences, the sets of words, the step."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check_model(model: object) -> LanguageModel:
     if _CHECKED.get(model) == seen:  # a sum over a vocabulary takes as long as a sentence
         return model
     for name, weights in model.named_parameters():
-        # A sum is finite only if every weight is, and is the fastest thing to ask for.
+        # A sum is finite only if every weight is, and is the fastest check.
         if not weights.detach().sum().isfinite() and not weights.detach().isfinite().all():
             raise ModelError(f"the model has NaN or infinite weights in {name}; train it again")
     _CHECKED[model] = seen
@@ -108,8 +108,8 @@ def read_batch(given: Words | Sentences) -> list[Words] | None:
     if any(several):
         one = given[several.index(True)]
         raise DataError(
-            f"{one!r} is a sentence, but {given[several.index(False)]!r} beside it is a word; give "
-            f"a list of words, or a list of sentences: each a string or a list of words"
+            f"{one!r} is a sentence, but {given[several.index(False)]!r} next to it is a word; "
+            f"give a list of words, or a list of sentences: each a string or a list of words"
         )
     return None
 
@@ -152,7 +152,7 @@ def encode(model: LanguageModel, tokens: Sequence[str | int]) -> Encoded:
         return model.vocabulary.encode(tokens)
     ids = [-1 if isinstance(token, str) else token for token in tokens]
     if min(ids) < 0 or max(ids) >= model.shape.vocabulary_size:
-        model.encode(tokens)  # which says what is wrong with them
+        model.encode(tokens)  # which raises the error
     return Encoded(tuple(ids))
 
 
@@ -192,7 +192,7 @@ def _whole(place: object) -> int:
 
 
 def check_disjoint(a: Sequence[int], b: Sequence[int]) -> None:
-    """Nothing, if no word is in both sets."""
+    """Refuse sets that have a word in common."""
     shared = sorted(set(a) & set(b))
     if shared:
         raise DataError(
@@ -202,7 +202,7 @@ def check_disjoint(a: Sequence[int], b: Sequence[int]) -> None:
 
 
 def read_step(at: int | None, covered: Sequence[int], length: int) -> int:
-    """The step to read at: the last word of `covered` unless a later one is asked for."""
+    """The step to read at: the last word of `covered` unless a later one is given."""
     last = max(covered)
     if at is None:
         return last
@@ -221,7 +221,7 @@ def read_step(at: int | None, covered: Sequence[int], length: int) -> int:
 
 
 def read_state(model: LanguageModel, state: LSTMState, rows: int) -> LSTMState:
-    """The state to go on from, if it has a row for each sentence and is of the model's shape."""
+    """The initial state, if it has a row for each sentence and is of the model's shape."""
     like = model.encoder.weight
     wanted = (model.shape.layers, rows, model.shape.hidden)
     parts = tuple(state) if isinstance(state, tuple | list) else ()
@@ -253,7 +253,7 @@ def pad(model: LanguageModel, sentences: Sequence[Sentence]) -> Int[Tensor, "B N
 def mark(
     sets: Sequence[Sequence[int]], shape: torch.Size, device: torch.device
 ) -> Bool[Tensor, "B N"]:
-    """A row a set, true at its places."""
+    """One row per set, true at its places."""
     mask = torch.zeros(shape, dtype=torch.bool)
     for row, places in zip(mask, sets, strict=True):
         row[list(places)] = True

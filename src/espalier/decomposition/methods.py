@@ -66,9 +66,9 @@ _KINDS: dict[str, UnionType] = {
 
 
 def read_method(given: Any, *, token: int | None = None) -> Any:
-    """A method of a name; names of rules, and what is no name, as they are.
+    """The method of that name; names of rules, and what is no name, are returned as they are.
 
-    `token` stands for a word that is taken away, if the method takes words away.
+    `token` replaces a removed word, if the method removes words.
 
     >>> read_method("occlusion", token=3)
     Occlusion(token=3)

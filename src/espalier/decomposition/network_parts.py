@@ -1,7 +1,7 @@
 """The parts of any network's states, for focus sets of sentences of one length; and all pairs.
 
-Focus sets and sentences are taken together, as many as fit: what is held does not grow with their
-number. Axes: S sentences, F focus sets, N positions, D width, O width of what is read.
+Focus sets and sentences are taken together, as many as fit: memory does not grow with their number.
+Axes: S sentences, F focus sets, N positions, D width, O width of what is read.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def divide(
 ) -> Divided:
     """The parts of a layer's states, or of the logits, for every focus set (S F N O).
 
-    With `carry` the irrelevant part is computed by itself, so that an error of the sum is a
-    finding; else it is what is left.
+    With `carry` the irrelevant part is computed separately, so that the sum can be checked; else it
+    is the rest.
     """
     here = focus.unsqueeze(-1).to(inputs)
     every = inputs.unsqueeze(-3) if inputs.ndim > 2 else inputs
@@ -96,7 +96,7 @@ def has_short_way(net: Network) -> bool:
 def sentence_batches(net: Network, sentences: int, length: int) -> Iterator[slice]:
     """Sentences of one length whose pairs are taken together."""
     short, states = has_short_way(net), 2 * length * length * net.width
-    check_room(length, states if short else states + length**3 // 8)  # a byte a word of each pair
+    check_room(length, states if short else states + length**3 // 8)  # bytes: words by pairs
     sets = 2 * length if short else length * (length + 1) // 2
     return batches(net, sentences, sets * length)
 
@@ -140,7 +140,7 @@ def pair_parts(
 def pairs_by_layer(
     net: Network, inputs: Float[Tensor, "S N D"], *, rules: Rules
 ) -> list[tuple[Tensor, Tensor]]:
-    """`pair_parts` after every layer, from what enters the first; all at once where it is short."""
+    """`pair_parts` after every layer, from what enters the first; in one go where that is short."""
     count, found = inputs.shape[1], []
     if not has_short_way(net):
         layers = range(net.layers + 1)

@@ -1,7 +1,7 @@
-"""`decompose` and `interdependence` for any network: what is asked is checked, and shown as one.
+"""`decompose` and `interdependence` for any network: checks of the request, and its results.
 
-A rule says how parts go through a network (`rules`); another method than decomposition is asked
-for by its type (`attribution`).
+A rule says how parts go through a network (`rules`); another method than decomposition is chosen by
+its type (`attribution`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Asked:
 
     @property
     def logits(self) -> bool:
-        """Whether logits are asked for."""
+        """Whether logits are requested."""
         return self.space == "logits"
 
 
@@ -139,7 +139,7 @@ def _parts(
         reader = Reader(net, tokens, layer=asked.layer, logits=asked.logits)
         relevant, whole = contributions(reader, focus, method)
         return relevant, whole - relevant, None, whole
-    rules = _rules(asked, f"a {type(method).__name__} has no parts; ask interdependence")
+    rules = _rules(asked, f"a {type(method).__name__} has no parts; use interdependence")
     found = divide(
         net, net.inputs(tokens), focus, rules=rules, layer=asked.layer, logits=asked.logits
     )
@@ -215,7 +215,7 @@ def _precise(
 
 
 def shorter(net: Network) -> Network:
-    """The same with logits that are as long but fewer."""
+    """The same network with fewer logits, of equal length as vectors."""
     last = net.head[-1]
     assert isinstance(last, Linear)
     if net not in _SHORTER and last.weight.shape[0] > last.weight.shape[1]:

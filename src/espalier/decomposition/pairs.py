@@ -29,7 +29,7 @@ Matrix = TypeVar("Matrix", bound="PairMatrix")
 class PairMatrix(ReadWords, Result):
     """A number for every two words l < r in `values[l, r]`; NaN elsewhere and where undefined.
 
-    `passes` is what it cost, in runs of the model over the sentence. A `parse` is shown beside it.
+    `passes` is its cost, in runs of the model over the sentence. A `parse` is shown next to it.
 
     >>> from espalier.decomposition import InputHessian, interaction_baseline
     >>> from espalier.nets.lstm import language_model
@@ -70,7 +70,7 @@ class PairMatrix(ReadWords, Result):
         return int(np.isnan(self.values[np.triu_indices(len(self.words), 1)]).sum())
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a pair: places, words, distance and DI."""
+        """One row per pair: places, words, distance and DI."""
         import pandas as pd
 
         left, right = np.triu_indices(len(self.words), 1)

@@ -28,7 +28,7 @@ class Parts(ReadWords, Result):
     """What the words in focus contribute to the top layer's state after each word, and the rest.
 
     `relevant` and `irrelevant` are (time, hidden) and sum to `hidden`, the model's own state, or
-    its logits; where biases are kept apart, together with `bias`.
+    its logits; where biases are separate, together with `bias`.
     `unknown_at` are the places of words that the model read as <unk>.
 
     >>> import espalier as es
@@ -61,7 +61,7 @@ class Parts(ReadWords, Result):
             return chosen @ self.model.decoder.weight.T
         last = self.model.head[-1]
         if len(self.model.head) > 1 or not isinstance(last, Linear):
-            raise ConfigError("the network's head is not linear; ask decompose for space='logits'")
+            raise ConfigError("the network's head is not linear; use decompose with space='logits'")
         return chosen @ last.weight.T
 
     def probabilities(self, part: Part = "relevant") -> Float[Tensor, "N V"]:
@@ -77,7 +77,7 @@ class Parts(ReadWords, Result):
         return sum_error(found if self.bias is None else found + self.bias, self.hidden)
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a step: the word, whether it is in focus, and the size of each part."""
+        """One row per step: the word, whether it is in focus, and the size of each part."""
         import pandas as pd
 
         norms = {

@@ -26,8 +26,8 @@ def word_pairs(
 ) -> list[Matrix]:
     """At [l, r], l < r: DI of two words as sets of tokens, read at the last token of r.
 
-    A sentence comes with the places of each word's tokens; a word that has none has no DI. Words
-    of one token go the short way, the others by the definition, a pass for every two words.
+    A sentence comes with the places of each word's tokens; a word that has none has no DI. Words of
+    one token go the short way, the others by the definition, one pass per pair of words.
 
     >>> import espalier as es
     >>> around = dict(embedding=torch.nn.Embedding(9, 4), decoder=torch.nn.Linear(4, 9))

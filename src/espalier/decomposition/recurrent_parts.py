@@ -1,6 +1,6 @@
 """Both parts of the states of LSTMs and GRUs: any widths, one direction or two, projections.
 
-A GRU's step, with gates r and z and candidate n (PyTorch's names), is taken apart as an LSTM's is:
+A GRU's step, with gates r and z and candidate n (PyTorch's names), is decomposed as an LSTM's is:
 
     n = tanh(W x + b + r (V h + c))        h' = (1 - z) n + z h
 
@@ -43,7 +43,7 @@ def through_recurrent(
 ) -> list[Tensor]:
     """Both parts after each layer, those that enter the first one before them.
 
-    A `state` to go on from, of a GRU in one direction, is irrelevant.
+    An initial `state`, of a GRU in one direction, is irrelevant.
     """
     terms, found = terms_of(allocation), [both]
     for place, directions in enumerate(body.layers):

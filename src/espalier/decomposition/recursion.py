@@ -1,9 +1,9 @@
 """Contextual decomposition of an LSTM: one propagation of two parts, for any allocation.
 
-Both sides are propagated, each by itself, so that the error of their sum is a finding and not
-true by construction. Batched over sequences and focus sets alike: a row is a sequence with a
-focus. Weights may carry a first axis of members, as `nets.lstm.members` stacks them; inputs
-then carry it too. The fast way through all pairs of words is in `espalier.decomposition.pairs`.
+Both parts are propagated, each separately, so that their sum is a check and not true by
+construction. Batched over sequences and focus sets alike: a row is a sequence with a focus. Weights
+may carry a first axis of members, as `nets.lstm.members` stacks them; inputs then carry it too. The
+fast way through all pairs of words is in `espalier.decomposition.all_pairs`.
 
 Axes: B rows, N steps, D input width, H units, L layers; `*M` stands for the members' axis or
 nothing. Gates lie as PyTorch has them, i f g o, in 4H.
@@ -33,7 +33,7 @@ LayerStates = tuple[Float[Tensor, "L *M B H"], Float[Tensor, "L *M B H"]]
 
 
 class Halves(NamedTuple):
-    """What is owed to the focus, and the rest; together they are the state itself."""
+    """The part due to the focus, and the rest; together they are the state itself."""
 
     relevant: Steps
     irrelevant: Steps

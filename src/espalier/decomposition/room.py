@@ -1,4 +1,4 @@
-"""Whether what is computed of a sentence fits into memory, told before any of it is computed."""
+"""Whether what is computed of a sentence fits into memory, checked before computing it."""
 
 from __future__ import annotations
 

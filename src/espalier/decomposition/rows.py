@@ -24,7 +24,7 @@ def relevant_rows(
 ) -> Float[Tensor, "S M N H"]:
     """What the tokens in focus contribute to the last layer's states: S focus sets, M sentences.
 
-    A `state` to go on from is a GRU's hidden states, which are irrelevant.
+    An initial `state` is a GRU's hidden states, which are irrelevant.
 
     >>> from espalier.networks import GRULayer
     >>> layer = GRULayer(torch.ones(6, 2), torch.ones(6, 2), torch.zeros(6), torch.zeros(6))

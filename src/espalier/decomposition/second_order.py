@@ -32,7 +32,7 @@ def second_order(
     def along_u(x: Tensor) -> Any:
         return jvp(lambda given: _hidden_states(model, given), (x,), (u,))
 
-    with warnings.catch_warnings():  # torch warns of what torch does
+    with warnings.catch_warnings():  # torch warns about itself
         warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", DeprecationWarning)
         derived: Any = jvp(along_u, (inputs,), (v,))
     (hidden, by_first), (by_second, mixed) = derived

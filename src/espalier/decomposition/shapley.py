@@ -30,11 +30,11 @@ Index = dict[tuple[int, ...], float]
 class ShapleyInteraction:
     """The Shapley interaction index of l and r among all words that are seen at r.
 
-    It is an index of numbers, not of vectors, so what is played for is the state's (or the
-    logits') component along the state of the whole sentence; the index is divided by the
-    difference between all words and none. Up to `budget` runs for each r: exact where
-    2 ** (r + 1) runs are enough, else the estimate of shapiq, drawn by `seed`. With `order` above
-    2 sets of up to so many words have one too, read at their last word, as `WordSets`.
+    It is an index of numbers, not of vectors, so the value of a coalition is the state's (or the
+    logits') component along the state of the whole sentence; the index is divided by the difference
+    between all words and none. Up to `budget` runs for each r: exact where 2 ** (r + 1) runs are
+    enough, else the estimate of shapiq, drawn by `seed`. With `order` above 2 sets of up to so many
+    words have one too, read at their last word, as `WordSets`.
 
     >>> ShapleyInteraction(order=3).budget
     4096
@@ -46,7 +46,7 @@ class ShapleyInteraction:
 
     def __post_init__(self) -> None:
         if self.budget < 16:
-            raise ConfigError(f"budget is {self.budget}; at least 16 runs a word are needed")
+            raise ConfigError(f"budget is {self.budget}; at least 16 runs per word are needed")
         if type(self.order) is not int or self.order < 2:
             raise ConfigError(f"order is {self.order!r}; sets have 2 words or more")
 
@@ -72,7 +72,7 @@ class WordSets(ReadWords, Result):
     passes: int
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row a set: how many words, their places, they themselves, and the index."""
+        """One row per set: how many words, their places, they themselves, and the index."""
         import pandas as pd
 
         rows = [

@@ -1,6 +1,6 @@
 """The papers' experiments: each figure an entry with settings, rows, a table and a picture.
 
-`reproduce` runs one and keeps it as a folder; the models behind the figures are trained once, in a
+`reproduce` runs one and stores it in a folder; the models behind the figures are trained once, in a
 `RunCache`, and shared.
 """
 

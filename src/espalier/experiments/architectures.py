@@ -1,9 +1,9 @@
 """Do other networks compose bottom-up? The scaffold experiments with GRUs and Transformers.
 
-Every figure of the LSTM's has an entry for each architecture, on the same corpora. A GRU has the
-LSTM's recipe; a Transformer has two layers and AdamW, whose rate falls by a cosine. The claims and
-their bounds are the papers' (`claims`), written down before any of these models was measured;
-intervals are over seeds.
+Every figure on LSTMs has an entry for each architecture, on the same corpora. A GRU has the LSTM's
+recipe; a Transformer has two layers and AdamW with a cosine schedule. The claims and their bounds
+are the papers' (`claims`), written down before any of these models was measured; intervals are over
+seeds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def of_architecture(models: ScaffoldModels, architecture: Architecture) -> Scaff
 
 
 def in_architecture(config: T, architecture: Architecture) -> T:
-    """A figure's config with its models in another architecture, wherever they stand in it."""
+    """A figure's config with all its models in another architecture."""
     if isinstance(config, ScaffoldModels):
         return of_architecture(config, architecture)  # type: ignore[return-value]
     if not is_dataclass(config):
@@ -79,7 +79,7 @@ class ClaimsByArchitecture:
 
 
 def measure(config: ClaimsByArchitecture, cache: RunCache) -> list[Row]:
-    """One row an architecture, claim and scaffold length."""
+    """One row per architecture, claim and scaffold length."""
     found: list[Row] = []
     for name in ("lstm", *OTHERS):
         own: Claims = getattr(config, name)
@@ -90,7 +90,7 @@ def measure(config: ClaimsByArchitecture, cache: RunCache) -> list[Row]:
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """One row a claim and architecture: its verdict, and the number at every length."""
+    """One row per claim and architecture: its verdict, and the number at every length."""
     import pandas as pd
 
     found = []
@@ -106,7 +106,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw(rows: pandas.DataFrame) -> Figure:
-    """A panel a claim and architecture."""
+    """One panel per claim and architecture."""
     from espalier.show.figures import draw_verdicts
 
     named = rows.assign(claim=rows["claim"] + " " + rows["architecture"])

@@ -1,4 +1,4 @@
-"""Trained runs on disk: made when an experiment first asks for them, then read by all that do."""
+"""Trained runs on disk: trained when an experiment first needs them, then reused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DOMAINS: tuple[Domain, ...] = ("in_domain", "out_of_domain")
 
 @dataclass(frozen=True)
 class Group:
-    """Members of one scaffold length, where they stand in the ensemble, and their test sets."""
+    """Members of one scaffold length, their places in the ensemble, and their test sets."""
 
     length: int
     index: tuple[int, ...]
@@ -51,11 +51,11 @@ class Group:
         return {name: tensor[list(self.index)] for name, tensor in weights.items()}
 
     def examples(self, domain: Domain) -> list[Examples]:
-        """One test set a member."""
+        """One test set per member."""
         return [test[domain] for test in self.tests]
 
     def label(self, values: Sequence[Row], **more: int | str) -> list[Row]:
-        """One row a member: its length, setting, rules and seed, `more`, and its own values."""
+        """One row per member: its length, setting, rules and seed, `more`, and its own values."""
         names = ("length", "setting", "rules", "seed")
         return [
             {name: getattr(config, name) for name in names} | more | value
@@ -65,21 +65,21 @@ class Group:
 
 @dataclass(frozen=True)
 class TrainedScaffolds:
-    """A trained ensemble: its measures, and its weights at the epochs that were kept."""
+    """A trained ensemble: its measures, and its weights at the epochs that were saved."""
 
     models: ScaffoldModels
     folder: RunFolder
     device: torch.device
 
     def metrics(self) -> list[Row]:
-        """One row a member and epoch: the probability of the close symbol in both domains."""
+        """One row per member and epoch: the probability of the close symbol in both domains."""
         return self.folder.measured()
 
     def at(self, epoch: int) -> tuple[StackedWeights, LSTMShape]:
-        """All members' weights after an epoch that was kept."""
+        """All members' weights after an epoch that was saved."""
         if epoch not in self.models.kept:
             raise ConfigError(
-                f"epoch {epoch} of {self.folder.path} was not kept; kept: {self.models.kept}"
+                f"epoch {epoch} of {self.folder.path} was not saved; saved: {self.models.kept}"
             )
         kept = self.folder.load_checkpoint(f"epoch-{epoch}")
         weights = {name: tensor.to(self.device) for name, tensor in kept.tensors.items()}
@@ -87,7 +87,7 @@ class TrainedScaffolds:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Members by scaffold length; of each corpus only the test sets are kept in memory."""
+        """Members by scaffold length; of each corpus only the test sets stay in memory."""
         configs = [run.corpus for run in self.models.runs()]
         found = []
         for length in self.models.lengths:
@@ -107,10 +107,9 @@ class TrainedScaffolds:
 
 
 class RunCache:
-    """A folder of trained runs. What is not there is trained, what was interrupted goes on.
+    """A folder of trained runs. Missing ones are trained, interrupted ones resumed.
 
-    Rows computed once are remembered for as long as the cache lives: several figures, and both
-    papers, show the same quantities.
+    Rows are cached in memory, since several figures, and both papers, show the same quantities.
     """
 
     def __init__(
@@ -144,7 +143,7 @@ class RunCache:
         return torch.device("cpu") if lacks else self.device
 
     def _train(self, models: ScaffoldModels, folder: RunFolder) -> None:
-        """One ensemble: by this process, or by a worker who has the device that it lacks."""
+        """Train one ensemble: in this process, or on a worker that has the device it lacks."""
         device = str(self.device)
         if self.here == self.device:
             train(models.runs(), folder.path, device=device, progress=self.progress)
@@ -161,8 +160,8 @@ class RunCache:
     ) -> list[Row]:
         """The rows that `work` finds for every item, in order; on CUDA several items at a time.
 
-        Workers, if there are any, have an item each: whatever it trains is a run of its own. Its
-        `label` says which it was where something is told of it.
+        Each worker takes one item at a time: whatever it trains is a run of its own. `label` names
+        an item in messages.
         """
         if self.workers != HERE:
             place, device = str(self.path.resolve()), str(self.device)
@@ -184,7 +183,7 @@ class RunCache:
         return [row for rows in found for row in rows]
 
     def rows(self, measure: Callable[[Any, RunCache], list[Row]], config: Any) -> list[Row]:
-        """The rows of an experiment, computed when first asked for."""
+        """The rows of an experiment, computed at the first request."""
         if (measure, config) not in self._rows:
             self._rows[measure, config] = measure(config, self)
         return [dict(row) for row in self._rows[measure, config]]
@@ -204,7 +203,7 @@ def _trained_there(models: ScaffoldModels, folder: str, device: str) -> None:
 
 
 def _done(name: str, done: int, of: int, seconds: float) -> Moment:
-    """A worker has ended an item."""
+    """The progress report that a worker has finished an item."""
     cell = f"{name.partition(' ')[2]}, {done} of {of}"
     return Moment(done, of, 0, seconds, done, ({},), cell=cell)
 

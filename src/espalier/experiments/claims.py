@@ -1,7 +1,7 @@
 """The papers' claims about scaffolds as numbers, and the criteria by which they hold.
 
 Written before any decomposition was computed at paper scale. A claim is decided at every scaffold
-length by itself, from one value a seed: differences and ratios are between the two models of one
+length separately, from one value per seed: differences and ratios are between the two models of one
 seed, which share scaffolds and first weights. A level that was never reached counts as reached
 after the last epoch.
 """
@@ -43,7 +43,7 @@ class Claim:
     values: Callable[[Pair], pandas.Series]
     side: Literal["above", "below"] = "above"
     bound: Callable[[Pair], float] = lambda _: 0.0
-    over_lengths: bool = False  # one number of all lengths together, not one a length
+    over_lengths: bool = False  # one number for all lengths, not one per length
 
     def holds(self, interval: Interval, bound: float) -> bool:
         """Whether the interval lies on the right side of the bound."""
@@ -51,7 +51,7 @@ class Claim:
 
 
 def claims() -> tuple[Claim, ...]:
-    """The five claims; a claim with several parts has a key a part."""
+    """The five claims; a claim with several parts has one key per part."""
     return (
         Claim(
             key="1",

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def deadline(seconds: float | None) -> Iterator[None]:
-    """A block to which Ctrl-C is sent when the seconds are over; None is no limit.
+    """A block that is interrupted as by Ctrl-C when the seconds are over; None is no limit.
 
-    It is heard also in a process that a shell started in the background, which ignores Ctrl-C from
-    birth.
+    It also works in a process that a shell started in the background, where Ctrl-C is ignored by
+    default.
     """
     if seconds is None:
         yield
@@ -28,6 +28,6 @@ def deadline(seconds: float | None) -> Iterator[None]:
             yield
         finally:
             timer.cancel()
-            timer.join()  # what it sent at the last moment is heard here, not after the block
+            timer.join()  # a signal sent at the last moment arrives here, not after the block
     finally:
         signal.signal(signal.SIGINT, before)

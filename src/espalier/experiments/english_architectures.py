@@ -1,4 +1,4 @@
-"""English by a GRU and by a causal Transformer, beside the LSTM: trained, and taken apart.
+"""A GRU and a causal Transformer of English, to compare with the LSTM: trained and decomposed.
 
 The GRU has the LSTM's recipe at a lower rate; the Transformer has 6 layers of 400, AdamW, warm-up
 and a cosine, windows that begin elsewhere in every epoch, and dropout of its outputs. Both are on
@@ -41,7 +41,7 @@ SENTENCES = 1_500  # of English-EWT that are read
 
 
 def network_of(architecture: Architecture) -> Network:
-    """The network of the paper's scale."""
+    """The network at the paper's scale."""
     usual = Network(hidden=400, tied=True, dropout=0.5, architecture=architecture)
     if architecture == "transformer":
         return replace(usual, layers=6, heads=10, dropout=0.3)
@@ -49,7 +49,7 @@ def network_of(architecture: Architecture) -> Network:
 
 
 def recipe_of(architecture: Architecture, epochs: int) -> Recipe:
-    """A recipe of so many epochs; a Transformer reads 160 words at once: any sentence."""
+    """A recipe of so many epochs; a Transformer reads 160 words at once, which is any sentence."""
     if architecture == "transformer":
         return Recipe(
             epochs, learning_rate=1e-3, clip=1.0, batch=20, window=160,
@@ -59,7 +59,7 @@ def recipe_of(architecture: Architecture, epochs: int) -> Recipe:
 
 
 def language_of(scale: Scale, architecture: Architecture) -> Language:
-    """English, or at the smoke scale a language that is made up."""
+    """English, or at the smoke scale a made-up language."""
     match check_scale(scale):
         case "paper":
             recipe = recipe_of(architecture, 24)
@@ -83,7 +83,7 @@ def language_of(scale: Scale, architecture: Architecture) -> Language:
 
 @dataclass(frozen=True)
 class ByLayer:
-    """A language whose model is taken apart at every layer."""
+    """A language whose model is decomposed at every layer."""
 
     language: Language
 
@@ -142,12 +142,12 @@ def by_layer(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw_layers(rows: pandas.DataFrame) -> Figure:
-    """A panel a measure, over layers."""
+    """One panel per measure, over layers."""
     return draw_measures(by_layer(rows).rename(columns={"layer": "epoch"}).assign(seed=0))
 
 
 def _measures(rows: pandas.DataFrame) -> list[Row]:
-    """Both measures of every layer; `both_measures` has checkpoints where there are layers here."""
+    """Both measures of every layer, as `both_measures` has them of every checkpoint."""
     read_ = [row for row in rows.to_dict("records") if row["layer"] >= 0]
     given = [{**row, "epoch": row["layer"]} for row in read_]
     return [{**row, "layer": row["epoch"]} for row in both_measures(given)]

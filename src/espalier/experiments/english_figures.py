@@ -28,7 +28,7 @@ DASHES, MARKERS = ("-", "--", ":", "-."), "os^D"
 
 @dataclass(frozen=True)
 class ModelsOfText:
-    """The models, each on its own."""
+    """The models, each trained on its own."""
 
     languages: tuple[Language, ...]
 
@@ -64,7 +64,7 @@ def _at(
 
 
 def measure(config: ModelsOfText, cache: RunCache) -> list[Row]:
-    """One row a model and epoch: its dropout and seed, the training loss and validation's."""
+    """One row per model and epoch: its dropout and seed, the training loss and validation's."""
     for language in config.languages:
         train_seeds(language, cache)
     return cache.gather(_measures, config.languages)
@@ -88,7 +88,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw(rows: pandas.DataFrame, *, title: str) -> Figure:
-    """Validation perplexity over epochs, a line a rate of dropout."""
+    """Validation perplexity over epochs, one line per rate of dropout."""
     from espalier.show.figures import Facets, Look, draw_bands
 
     table = summarise(rows, "valid_perplexity", by=["dropout", "epoch"]).assign(model=title)

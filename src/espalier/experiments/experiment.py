@@ -28,8 +28,9 @@ __all__ = ["Experiment", "Row", "Scale", "check_scale", "parts_of", "short_diges
 class Experiment:
     """One figure or table of a paper.
 
-    `measure` needs torch and numpy, and what `needs` names: rows can be computed where there is
-    little else. Of several models only those are `drawn` whose names have all of these words.
+    `measure` needs torch, numpy and the packages in `needs`, so rows can be computed where little
+    else is installed. Of several models, only those whose names have all words in `drawn` are
+    drawn.
     """
 
     summary: str
@@ -41,13 +42,13 @@ class Experiment:
     needs: tuple[str, ...] = ()
 
     def refuse_lacking(self, name: str) -> None:
-        """Raise where what its rows need is not installed: before anything is trained for them."""
+        """Raise if a package that its rows need is missing, before anything is trained."""
         if lacking := " and ".join(one for one in self.needs if find_spec(one) is None):
-            raise ConfigError(f"the rows of {name} need {lacking}; install that before it trains")
+            raise ConfigError(f"the rows of {name} need {lacking}; install it before training")
 
 
 def check_scale(scale: Any) -> Scale:
-    """The scale, if it is one."""
+    """The scale, if there is one of that name."""
     if not is_one_of(scale, get_args(Scale)):
         raise ConfigError(f"there is no scale {scale!r}; {nearest(scale, get_args(Scale))}")
     found: Scale = scale

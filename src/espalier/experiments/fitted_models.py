@@ -1,16 +1,16 @@
-"""Five seeds of what Tables 2, 3 and 6 have one of, in one stack, until they are fitted.
+"""Five seeds of the models of which Tables 2, 3 and 6 have one, stacked, trained until fitted.
 
-Said before any of these was trained: there are twenty measures on the way to the paper's last step.
+Decided before any of these was trained: there are twenty measures up to the paper's last step.
 Training ends at the first after three in a row at which every member, of all seeds and splits, had
-at least 99% of a fixed sample of training's examples right, whatever the test says. An MLP is
+at least 99% of a fixed sample of training's examples right, whatever the test accuracy. An MLP is
 trained on traces until all lessons were right at ten in a row: a sub-layer is applied again and
 again, and at the small scale all lessons are right long before answers beyond training's lengths
 settle, so that three in a row would end it too soon.
 
-Two things were added later, before any of what they are about was trained. Table 6's deeper
-Transformers of which nothing was trained have one seed by the same rule, since the last step costs
-two to three times as much. Sum + Modulo, which has 400,000 steps where the other programs have
-50,000, is measured every 5,000, so that it is trained for at least as long as they are in full.
+Two things were added later, before any of the models concerned was trained. Table 6's deeper
+Transformers, none of which was trained before, have one seed by the same rule, since the last step
+costs two to three times as much. Sum + Modulo, which has 400,000 steps where the other programs
+have 50,000, is measured every 5,000, so that it is trained at least as long as their full training.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SEEDS, MEASURES, SHARE = 5, 20, 0.99
 LESSONS_IN_A_ROW = 10  # measures at which an MLP has to have every lesson right
 LONGEST = 5_000  # steps between two measures of an MLP
 DEPTHS = {"paper": (2, 6), "small": (), "smoke": (1,)}  # of Table 6, with five seeds
-TO_THE_LAST_STEP = (16, 32)  # deeper ones, shared with relative positions, that need no other run
+TO_THE_LAST_STEP = (16, 32)  # deeper ones, shared and relative, that need no other run
 
 
 def traced_until_fitted(scale: Scale) -> tuple[Traced, ...]:

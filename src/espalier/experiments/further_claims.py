@@ -1,8 +1,8 @@
-"""What the papers say beside Figures 3 and 7, 5 and 9, 10 and 11, decided as their claims are.
+"""Statements in the papers' text on Figures 3 and 7, 5 and 9, 10 and 11, decided like the claims.
 
 Figures of the papers are numbered as in the later one. The statements are the papers' own words,
-shortened. They leave open which test set Figure 9 shows, so that it is asked of both. Bounds were
-set when the rows had been seen: the intervals let anyone choose others.
+shortened. They leave open which test set Figure 9 shows, so both are tested. Bounds were set after
+the rows had been seen; with the intervals, others can be chosen.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FurtherClaims:
 
 
 def measure(config: FurtherClaims, cache: RunCache) -> list[Row]:
-    """One row a claim and scaffold length: the number, its interval, and whether it holds."""
+    """One row per claim and scaffold length: the number, its interval, and whether it holds."""
     import pandas as pd
 
     parts = {7: (CLOSE, config.over_epochs), 9: (GROWING, config.growing)}
@@ -55,7 +55,7 @@ def measure(config: FurtherClaims, cache: RunCache) -> list[Row]:
 
 
 def further_claims() -> tuple[Claim, ...]:
-    """The statements, with what decides each."""
+    """The statements, each with the quantity that decides it."""
     return (*_overtraining(), *_growing_focus(), *rare_rule_claims())
 
 
@@ -115,7 +115,7 @@ def _end(rows: pandas.DataFrame) -> pandas.Series:
 
 
 def _by_focus(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """After the last epoch, a row a test set and seed, a column a number of symbols in focus."""
+    """After the last epoch: one row per test set and seed, one column per focus size."""
     last = rows[rows["epoch"] == rows["epoch"].max()]
     return last.pivot(index=["domain", "seed"], columns="in_focus", values="probability")
 

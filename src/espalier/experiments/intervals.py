@@ -1,8 +1,8 @@
 """Means over seeds with Student's t intervals.
 
-Seeds are the unit: test sequences of one model share that model's luck. Of three to five seeds a
-percentile bootstrap at 95% holds the true mean of normal values 75 to 84% of the time; a t interval
-does so 95% of the time.
+Seeds are the unit: test sequences of one model are not independent. With three to five seeds a
+percentile bootstrap at 95% contains the true mean of normal values 75 to 84% of the time; a t
+interval does so 95% of the time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and the interval that holds it with the level asked for."""
+    """A mean and its interval at the given level."""
 
     mean: float
     low: float
@@ -43,7 +43,7 @@ def over_seeds(
 
     found = np.sort(np.asarray(values, dtype=np.float64))  # sums do not depend on the order
     if not len(found) or not np.isfinite(found).all():
-        raise DataError(f"an interval needs finite values, one a seed at least; found {found}")
+        raise DataError(f"an interval needs finite values, at least one per seed; found {found}")
     if not 0 < level < 1:
         raise DataError(f"level is {level}; it must lie between 0 and 1")
     mean, count = float(found.mean()), len(found)
@@ -54,7 +54,7 @@ def over_seeds(
 
 
 def summarise(rows: pandas.DataFrame, value: str, *, by: Sequence[str]) -> pandas.DataFrame:
-    """One row a group, with mean, low, high and seeds; rows of one seed are averaged first."""
+    """One row per group, with mean, low, high and seeds; rows of one seed are averaged first."""
     import pandas as pd
 
     groups = rows.groupby([*by, "seed"], as_index=False, sort=True)[value].mean()
@@ -68,10 +68,10 @@ def summarise(rows: pandas.DataFrame, value: str, *, by: Sequence[str]) -> panda
 def over_models(
     rows: pandas.DataFrame, keys: Sequence[str], value: str, *, also: Sequence[str] = ()
 ) -> pandas.DataFrame:
-    """One row a key, in the order of the rows' own: of one model its value, `low` and `high`.
+    """One row per key, in the rows' own order: of one model its value, `low` and `high`.
 
-    Of several models, who have a row each, it is their mean with a t interval over them: what
-    their own intervals say, from sentences, holds of each by itself. `also` are averaged.
+    Of several models, with a row each, it is their mean with a t interval over them; their own
+    intervals, over sentences, are each about one model alone. `also` are averaged.
 
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"distance": [1, 1, 2], "di": [0.5, 0.7, 0.3], "low": 0.2, "high": 0.8})
@@ -89,7 +89,7 @@ def over_models(
 
 
 def verdict_on(rows: pandas.DataFrame) -> str:
-    """What intervals say of a statement: it holds if all of them pass their bounds.
+    """The verdict on a statement: it holds if all intervals pass their bounds.
 
     It does not hold if one of them lies beyond its bound; where bounds are inside, it is open.
 

@@ -1,4 +1,4 @@
-"""Checkpoints of models of a language, taken apart over its treebank, as rows."""
+"""Checkpoints of models of a language, decomposed over its treebank, as rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models of a language, trained when they are first asked for: each seed in its own folder."""
+"""The models of a language, trained when they are first needed: each seed in its own folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def trained_folder(language: Language, seed: int, cache: RunCache) -> RunFolder:
 def train_seeds(language: Language, cache: RunCache) -> None:
     """Train as one ensemble the seeds that this process can; `trained_folder` trains the others.
 
-    What was left of an ensemble is given to its seeds first, whoever trains them now.
+    The state of an interrupted ensemble is first split into its seeds' folders, whoever resumes
+    them.
     """
     left = _left(language, cache)
     if left:
@@ -34,7 +35,7 @@ def train_seeds(language: Language, cache: RunCache) -> None:
 
 
 def _left(language: Language, cache: RunCache) -> dict[Path, TextRun]:
-    """The runs that have not come to their end, by their folders."""
+    """The unfinished runs, by their folders."""
     if language.run is None:
         return {}
     paths = {seed: _path_of(language, seed, cache) for seed in range(language.seeds)}

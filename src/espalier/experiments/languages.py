@@ -20,7 +20,7 @@ SEEDS = 5  # at the paper's scale
 
 @dataclass(frozen=True)
 class Bank:
-    """A treebank by its name or its place; so many of its sentences, drawn, or all."""
+    """A treebank by its name or path; a random sample of its sentences, or all."""
 
     source: str = "ud-english-ewt"
     sentences: int | None = None
@@ -28,11 +28,11 @@ class Bank:
 
 @dataclass(frozen=True)
 class Language:
-    """What is read, and by which models.
+    """The sentences that are read, and the models that read them.
 
-    `run` says how they are trained, one for each of the seeds; without it, the package's own model
-    reads. Of a language that is `made`, text and treebank both come from there; without a `bank`
-    models are trained alone.
+    `run` says how they are trained, one per seed; without it, the package's own model reads. For a
+    `made` language, text and treebank both come from `made`; without a `bank`, models are only
+    trained.
     """
 
     run: TextRun | None = None
@@ -42,9 +42,9 @@ class Language:
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or (self.run is None and self.seeds > 1):
-            raise ConfigError(f"seeds is {self.seeds}; one model at least, and one of the package")
+            raise ConfigError(f"seeds is {self.seeds}; use at least 1, and 1 without a run")
         if self.made is not None and self.run is None:
-            raise ConfigError("a language that is made up needs a run: no model of it is packaged")
+            raise ConfigError("a made-up language needs a run: the package has no model of it")
 
     @property
     def name(self) -> str:
@@ -53,7 +53,7 @@ class Language:
 
     @property
     def folder(self) -> str:
-        """Of the models: the same whatever treebank they read, and however many seeds there are."""
+        """The models' folder, whatever treebank they read and however many seeds there are."""
         held = asdict(self)
         return f"text-{short_digest({name: held[name] for name in ('run', 'made')})}"
 
@@ -70,7 +70,7 @@ def english(scale: Scale) -> Language:
 
 
 def english_in_training(scale: Scale) -> Language:
-    """One whose training is kept; at the small scale, a network that two cores can train."""
+    """English with checkpoints of its training; at the small scale, a network for two cores."""
     match check_scale(scale):
         case "small":
             recipe = Recipe(epochs=2, learning_rate=20.0, anneal=4.0)

@@ -12,16 +12,16 @@ measured:
   (the paper's code writes LTURN and RTURN), 6.7% if actions are cut after every underscore. If that
   is the reason, it is these commands that are answered rightly, and few others.
 - `END untrained`: models that are taught to stop learn where answers end, and what comes after
-  worse (Newman et al. 2020). If so, more is right without END in the loss, once END is told.
+  worse (Newman et al. 2020). If so, more is right without END in the loss, once END is given.
 - `dropout`: T5's is 0.1 in fine-tuning; the paper names none. If so, less is memorised.
 - `absolute decoder positions`: the paper varies the encoder's and does not name the decoder's. If
   these were the reason, more would be right, though places past the 23rd were never trained.
 - `absolute steps`: Adafactor's steps at 5e-4 may be relative to the size of the weights, as here,
-  or not. If so, other weights are found, which may go on further.
+  or not. If so, other weights are found, which may extrapolate further.
 - `batch of 256`: the paper names no batch for SCAN, and 256 in its Table 1.
 
-Not among them, since tests show it exactly: packing several answers into a row gives each the loss
-that it has alone (tests/training/test_parity_and_scan.py).
+Packing several answers into a row is not among them, since it gives each exactly the loss that it
+has alone (tests/training/test_parity_and_scan.py).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STEPS = {
 
 
 def length_variants(scale: Scale) -> tuple[ScanVariant, ...]:
-    """The reference and what differs from it in one thing."""
+    """The reference and the variants that differ from it in one thing."""
     steps, every = STEPS, 5_000  # steps between measures
     seeds: dict[str, int] = {}  # of variants that have others than the rest
     match check_scale(scale):

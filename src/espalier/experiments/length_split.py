@@ -1,7 +1,7 @@
 """SCAN's split by length: variants of training, and ways of counting the same answers.
 
-`length_models` has the hypotheses. All ways are applied to the same weights, so that a share
-differs by how it is counted alone, or by how it was trained alone.
+`length_models` has the hypotheses. All ways of counting are applied to the same weights, so shares
+differ either by counting alone or by training alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-BEAMED = 10  # beams are asked for one in so many test commands, after the last step alone
+BEAMED = 10  # beam search on one in so many test commands, after the last step only
 TRAINING, BEAMS, BEST = "training's commands", "beams of 4", "greedy, best step"
 _DRAWN = ("greedy", "END told", "END not before training's longest", "cut at training's longest")
 _TITLES = {"END not before training's longest": "END not before\ntraining's longest"} | {
@@ -50,7 +50,7 @@ def config(scale: Scale) -> Learners:
 
 
 def measure(config: Learners, cache: RunCache) -> list[Row]:
-    """One row a variant, seed, step, way of counting and number of actions."""
+    """One row per variant, seed, step, way of counting and number of actions."""
     return cache.gather(variant_rows, config.learners, label_of)
 
 
@@ -120,7 +120,7 @@ def shares(rows: pandas.DataFrame, *more: str) -> pandas.DataFrame:
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
     """Every variant and way after the last step, with t intervals over seeds.
 
-    And greedy decoding at each seed's best step: chosen by the test itself, a bound from above.
+    Also greedy decoding at each seed's best step, chosen on the test set itself: an upper bound.
     """
     import pandas as pd
 
@@ -134,7 +134,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw(rows: pandas.DataFrame) -> Figure:
-    """Accuracy over training: a panel for each of four ways of counting, a line a variant."""
+    """Accuracy over training: a panel for each of four ways of counting, one line per variant."""
     from espalier.show.figures import Facets, Look, draw_bands
 
     every = shares(rows)

@@ -29,7 +29,7 @@ def shares(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """One row a program and size of the training set: rules kept, share of right answers."""
+    """One row per program and size of the training set: rules kept, share of right answers."""
     kept = summarise(rows, "rules", by=["program", "inputs"])
     right = shares(rows).query("of == 'right answers'").drop(columns="of")
     table = right.reset_index(drop=True)
@@ -39,7 +39,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw(rows: pandas.DataFrame) -> Figure:
-    """A panel a program: the shares of rules kept and of right answers as training sets grow."""
+    """One panel per program: shares of rules kept and of right answers as training sets grow."""
     from espalier.show.figures import draw_shares
 
     return draw_shares(shares(rows), x="inputs", panel="program", line="of")

@@ -1,7 +1,7 @@
 """Minimal versions of the zoo's programs for training sets of growing size.
 
-The ALTA paper asks of parity and SCAN what a training set needs of a program, and how far that
-gets on other inputs. Here it is asked of every program. Nothing is trained: a minimal version is
+For parity and SCAN, the ALTA paper finds which rules a training set needs, and how well these do on
+other inputs. Here this is done for every program. Nothing is trained: a minimal version is
 compiled, and its weights answer inputs that no training set has.
 """
 
@@ -47,7 +47,7 @@ class MinimalVersions:
 
 
 def measure(config: MinimalVersions, cache: RunCache) -> list[Row]:
-    """One row a program, seed and number of training inputs."""
+    """One row per program, seed and number of training inputs."""
     cells = [(name, seed) for name in config.programs for seed in check_seeds(config.seeds)]
     return cache.gather(_cell_rows, [(name, seed, config) for name, seed in cells])
 
@@ -58,7 +58,7 @@ def _cell_rows(cell: tuple[str, int, MinimalVersions], cache: RunCache) -> list[
 
 
 def rows_of(entry: Entry, seed: int, config: MinimalVersions) -> list[Row]:
-    """Rules kept and right answers as the training set grows; each set begins with the last."""
+    """Rules kept and right answers as the training set grows; each set extends the last."""
     drawn = entry.samples(max(config.inputs), size=config.size, seed=2 * seed)
     read = [answer.read for answer in ask(entry, drawn)]
     tests = _unseen(entry, drawn, seed, config)
@@ -92,7 +92,7 @@ def _unseen(entry: Entry, drawn: Sequence[Any], seed: int, config: MinimalVersio
 
 
 def answers_of(entry: Entry, model: CompiledModel, inputs: Sequence[Any], layers: int) -> list[Any]:
-    """What a model answers; None where its outputs are no answer, as those of some positions."""
+    """The model's answers; None where its outputs cannot be decoded."""
     found = ask(replace(entry, decode=tuple), inputs, model=model, max_layers=layers)
     return [_decoded(entry, answer.value) for answer in found]
 

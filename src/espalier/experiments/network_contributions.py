@@ -1,8 +1,8 @@
-"""What the words of a rule do to its close symbol in GRUs and Transformers, member by member.
+"""What the words of a rule contribute to its close symbol in GRUs and Transformers.
 
-As in `rule_contributions`, everything is read at one step of a rule. A GRU is taken apart from
-the open symbol on, from its true state before it; a Transformer, which has none, over the whole
-sequence. Axes as there; N tokens of a test sequence, S focus sets.
+As in `rule_contributions`, everything is read at one step of a rule. A GRU is decomposed from the
+open symbol on, starting with its true state before it; a Transformer, which has none, over the
+whole sequence. Axes as there; N tokens of a test sequence, S focus sets.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def contributions_of(
 
 @dataclass(frozen=True)
 class NetworkContributions(Contributions):
-    """GRUs or Transformers and the vectors that enter their bodies; `rule` is where a rule is."""
+    """GRUs or Transformers and the vectors that enter their bodies; `rule` has its places."""
 
     bodies: list[Body]
     inputs: Float[Tensor, "E M N D"]

@@ -50,7 +50,7 @@ def strings_for(program: ProgramName, config: ParityConfig) -> ParitySet:
 
 
 def compiled_cells(traced: Traced) -> list[Row]:
-    """Of the compiled program, and of its minimal version for the training strings."""
+    """Rows of the compiled program, and of its minimal version for the training strings."""
     entry, test = entry_of(traced), strings_for(traced.program, traced.test)
     inputs = training_inputs(traced, entry)
     small = minimal(entry.program, inputs, max_layers=entry.max_layers)
@@ -63,7 +63,7 @@ def compiled_cells(traced: Traced) -> list[Row]:
 
 
 def traced_cells(traced: Traced, cache: RunCache) -> list[Row]:
-    """Of the Transformers whose MLPs were trained on traces."""
+    """Rows of the Transformers whose MLPs were trained on traces."""
     entry, test = entry_of(traced), strings_for(traced.program, traced.test)
     run = TraceRun(
         entry.program,
@@ -81,7 +81,7 @@ def traced_cells(traced: Traced, cache: RunCache) -> list[Row]:
 
 
 def read_cells(read: Read, cache: RunCache) -> list[Row]:
-    """Of the Transformers from which a program's variables are read."""
+    """Rows of the Transformers from which a program's variables are read."""
     entry, test = entry_of(read), strings_for(read.program, read.test)
     run = ReadableRun(
         entry.program,
@@ -100,7 +100,7 @@ def read_cells(read: Read, cache: RunCache) -> list[Row]:
 
 
 def transformer_cells(run: ParityRun, cache: RunCache) -> list[Row]:
-    """Of the Transformers trained end to end."""
+    """Rows of the Transformers trained end to end."""
     found, test, shape = _trained(run, run, cache), parity_set(run.test), run.shape
     labels: Row = {
         "layers": shape.layers,
@@ -116,7 +116,7 @@ def transformer_cells(run: ParityRun, cache: RunCache) -> list[Row]:
 
 
 def _trained(config: Trainable, learner: Traced | Read | ParityRun, cache: RunCache) -> TrainedRun:
-    """What is in the cache for a learner, trained to its end."""
+    """The cached models of a learner, trained if they are not yet."""
     out = cache.path / name_of(learner)
     return train(config, out, device=str(cache.device), progress=cache.progress)
 
@@ -138,7 +138,7 @@ def training_inputs(traced: Traced | Read, entry: Entry) -> list[list[int]]:
 
 
 def ask(model: CompiledModel, entry: Entry, test: ParitySet) -> np.ndarray:
-    """What the model's last position says of each string, when it halts or has no layers left."""
+    """The model's last output for each string, when it halts or has no layers left."""
     inputs = [entry.encode(string) for string in test.strings()]
     return _last(model.run_many(inputs, max_layers=_most_layers(entry, test)))
 

@@ -58,7 +58,7 @@ KINDS = ["layers", "sharing", "positions"]
 ACCURACY = (-0.02, 1.05)
 Looks = Mapping[Any, tuple[str, ...]]  # colour, dash, marker and name by value
 BLACK, BLUE, RED = ("#1b1f27", "-", "o"), ("#1f62d0", "--", "s"), ("#d02f2f", ":", "^")
-BY_LENGTH_AND_ONES: dict[str, Any] = {  # what `both_ways` puts beside each other
+BY_LENGTH_AND_ONES: dict[str, Any] = {  # the two axes of `both_ways`
     "x": "x",
     "across": "axis",
     "titles": "by {}",
@@ -102,12 +102,12 @@ def both_ways_taught(scale: Scale) -> Learners:
 
 
 def rows_of(config: Learners, cache: RunCache) -> list[Row]:
-    """Of every learner."""
+    """Rows of every learner."""
     return cache.gather(cells_of, config.learners, label_of)
 
 
 def cells_of(learner: Traced | Read | ParityRun, cache: RunCache) -> list[Row]:
-    """Of one learner, trained."""
+    """Rows of one learner, trained."""
     match learner:
         case Traced():
             return traced_cells(learner, cache)
@@ -123,7 +123,7 @@ def all_versions(config: Learners, cache: RunCache) -> list[Row]:
 
 
 def versions_of(one: Traced, cache: RunCache) -> list[Row]:
-    """Of one program: compiled, minimal and trained."""
+    """Rows of one program: compiled, minimal and trained."""
     compiled = compiled_cells(one)
     return compiled + [
         {name: row[name] for name in compiled[0]} for row in traced_cells(one, cache)
@@ -131,7 +131,7 @@ def versions_of(one: Traced, cache: RunCache) -> list[Row]:
 
 
 def both_supervisions(config: Learners, cache: RunCache) -> list[Row]:
-    """Of both, under one heading."""
+    """Rows of both kinds of supervision, with the same columns."""
     rows = rows_of(config, cache)
     traces = [row for row in rows if "program" in row]
     return beside(traces, [row for row in rows if "program" not in row])
@@ -157,7 +157,7 @@ def draw_curves(table: pandas.DataFrame, looks: Looks, **facets: Any) -> Figure:
 
 
 def draw_versions(rows: pandas.DataFrame) -> Figure:
-    """A row a program; accuracy by length and by number of ones."""
+    """One row per program; accuracy by length and by number of ones."""
     looks = {
         "original": ("#8a8f99", "-", "o", "compiled"),
         "minimal": (*BLUE, "minimal version"),
@@ -197,7 +197,7 @@ def tabulate_supervisions(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw_supervisions(rows: pandas.DataFrame) -> Figure:
-    """By length and by number of ones; a row a kind of supervision, since most curves swing."""
+    """By length and by number of ones; one row per kind of supervision, since most curves swing."""
     table = both_ways(rows, ["supervision"])
     ends = table["supervision"].isin(SHARING.values())
     return draw_curves(
@@ -245,7 +245,7 @@ def by_length(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw_by_length(rows: pandas.DataFrame) -> Figure:
-    """Relative positions beside absolute ones, a row a depth."""
+    """Relative positions next to absolute ones, one row per depth."""
     depths = sorted(rows["layers"].unique())
     return draw_curves(
         by_length(rows),

@@ -1,8 +1,8 @@
-"""What is trained to see what training can find: MLPs on traces, and Transformers end to end.
+"""The models of the ALTA experiments: MLPs trained on traces, Transformers trained end to end.
 
 At the `paper` scale every setting that the paper gives is the paper's (Tables 1, 3 and 6); `small`
-has shorter strings, fewer words and smaller networks, cut down until two cores finish within
-minutes; `smoke` runs in seconds and says nothing.
+has shorter strings, fewer words and smaller networks, small enough for two cores to finish within
+minutes; `smoke` runs in seconds and shows nothing.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ LEARNERS: tuple[type[Learner], ...] = (Traced, Read, ParityRun, ScanRun)
 
 @dataclass(frozen=True)
 class Learners:
-    """What an experiment trains by itself."""
+    """The models that an experiment trains."""
 
     learners: tuple[Learner, ...]
 
 
 def label_of(learner: Learner) -> str:
-    """What a learner is, in words to choose it by."""
+    """A learner's label, by which it can be chosen."""
     kind: str
     match learner:
         case Traced() | Read():
@@ -107,7 +107,7 @@ def name_of(learner: Learner) -> str:
 
 
 def with_until(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """Rows with what ended training; those of earlier versions went to the last step."""
+    """Rows with what ended training; those from earlier versions were trained to the last step."""
     if "until" not in rows:
         return rows.assign(until=StepRecipe().until)
     return rows.assign(until=rows["until"].fillna(StepRecipe().until))

@@ -1,6 +1,6 @@
 """Trees from the pairs of every method, for the package's models of English.
 
-Interdependence beside what else says how two words act together: occlusion, the interaction index,
+Interdependence and other measures of how two words interact: occlusion, the interaction index,
 conditional PMI, perturbed masking and, at the paper's scale alone, Shapley interaction, which takes
 hours. The trees are the heaviest ones without crossings, as in `syntax-probe`.
 """
@@ -72,7 +72,7 @@ def _method_rows(cell: tuple[Packaged, str, Language], cache: RunCache) -> list[
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """One row a model, method and space: the trees without crossings, raw weights."""
+    """One row per model, method and space: the trees without crossings, raw weights."""
     raw = (rows["shape"] == "noncrossing") & ~rows["weights"].str.contains("/", regex=False)
     shown = rows[raw | (rows["model"] == "none")]
     named = shown["weights"].where(shown["model"] == "none", shown["method"])

@@ -1,8 +1,8 @@
-"""The authors' protocol beside the papers' text: which difference turns a verdict round?
+"""The authors' protocol against the papers' text: which difference reverses a verdict?
 
 Two things differ. The authors' generator overwrites rules (`ScaffoldConfig.layout`), and their
-scripts read one step later, after the close symbol (`reading`). Besides, their script for gradients
-differentiates the loss of every step, and Figure 12's caption has that of each step by itself.
+scripts read one step later, after the close symbol (`reading`). Also, their script for gradients
+differentiates the loss of every step, and Figure 12's caption has the loss of each step separately.
 Figures 7, 9 and 12 are measured with every combination; the models are two ensembles, since a
 reading trains nothing. Claims and bounds are those of `claims` and `further_claims`.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LAYOUTS: tuple[Layout, ...] = ("apart", "overwriting")
 READINGS: tuple[LossReading, ...] = ("before close", "after close")
-CHANGES = {  # what a combination changes beside the papers' text
+CHANGES = {  # what a combination changes relative to the papers' text
     "overwriting": "generator",
     "after close": "reading",
     "every step": "loss of every step",
@@ -83,7 +83,7 @@ def measure(config: Protocols, cache: RunCache, *, figure: Experiment) -> list[R
 
 
 def decided(rows: pandas.DataFrame, *, number: int, keys: str) -> pandas.DataFrame:
-    """One row a claim, layout, reading and scaffold length: the number, and whether it holds."""
+    """One row per claim, layout, reading and scaffold length: the number, and whether it holds."""
     import pandas as pd
 
     chosen = [one for one in (*claims(), *further_claims()) if one.key in keys.split()]
@@ -95,7 +95,7 @@ def decided(rows: pandas.DataFrame, *, number: int, keys: str) -> pandas.DataFra
 
 
 def turned_by(cells: pandas.DataFrame) -> str:
-    """The fewest changes with which a claim holds at one length; several if each alone will do."""
+    """The fewest changes with which a claim holds at one length; several if each alone suffices."""
     held = [
         frozenset(CHANGES[word] for word in (row.layout, row.reading) if word in CHANGES)
         for row in cells[cells["holds"]].itertuples()
@@ -106,7 +106,7 @@ def turned_by(cells: pandas.DataFrame) -> str:
 
 
 def tabulate(rows: pandas.DataFrame, *, number: int, keys: str) -> pandas.DataFrame:
-    """One row a claim, layout and reading: its verdict, its numbers, and what turns it round."""
+    """One row per claim, layout and reading: its verdict, its numbers, and what reverses it."""
     import pandas as pd
 
     table = decided(rows, number=number, keys=keys)
@@ -130,7 +130,7 @@ def tabulate(rows: pandas.DataFrame, *, number: int, keys: str) -> pandas.DataFr
 
 
 def draw_probabilities(rows: pandas.DataFrame, *, x: str, last: bool, **facets: Any) -> Figure:
-    """A column a layout and reading, at the longest scaffold; after the last epoch or over all."""
+    """One column per layout and reading: the longest scaffold, after the last epoch or over all."""
     shown = rows[rows["epoch"] == rows["epoch"].max()] if last else rows
     table, words = of_cells(shown, "probability", by=["domain", "setting", x])
     grid = {"x": x, "line": "setting", "across": "cell", "down": "domain", "titles": words}
@@ -138,7 +138,7 @@ def draw_probabilities(rows: pandas.DataFrame, *, x: str, last: bool, **facets: 
 
 
 def draw_gradients(rows: pandas.DataFrame) -> Figure:
-    """A row a layout and reading, so many that a page has no room for them side by side."""
+    """One row per layout and reading, too many to fit side by side on a page."""
     table, words = of_cells(rows, "l2", by=["kind", "setting", "place"])
     grid: dict[str, Any] = {"x": "place", "line": "setting", "across": "kind", "down": "cell"}
     limits = (table["mean"].min() / 2, table["high"].max() * 1.2)  # one scale for all

@@ -1,4 +1,4 @@
-"""What the papers say beside Figure 11: rules that are rare, and scaffolds that are long."""
+"""Statements in the papers' text on Figure 11: rare rules and long scaffolds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEADY = 0.5  # the share of a probability that is left from the shortest to the
 
 
 def rare_rule_claims() -> tuple[Claim, ...]:
-    """The statements, with what decides each."""
+    """The statements, each with the quantity that decides it."""
     rarest = "from the shortest to the longest scaffold, fewest rules, random scaffolds"
     return (
         Claim(
@@ -59,7 +59,7 @@ def rare_rule_claims() -> tuple[Claim, ...]:
 
 
 def _rule_table(pair: Pair, focus: str) -> pandas.Series:
-    """P(close | focus) on random scaffolds by rules, length and seed; seeds that all rules have."""
+    """P(close | focus) on random scaffolds by rules, length and seed; seeds common to all."""
     rows = pair.unfamiliar
     some = rows[(rows["focus"] == focus) & (rows["domain"] == "out_of_domain")]
     shared = some.groupby("seed")["rules"].nunique() == some["rules"].nunique()

@@ -1,10 +1,10 @@
-"""A reproduction is a folder: what was asked for, the rows, and the figure.
+"""A reproduction is a folder: the settings, the rows, and the figure.
 
 manifest.json holds the resolved config, seeds, threads, versions and the hash of the data;
-rows.parquet every number; figure.png and figure.svg the picture. An interrupted one goes on when
-asked for again: its runs resume at their last step, and a finished one is read, not computed.
-Where pandas or matplotlib are absent (on a borrowed GPU, say) the rows are kept as rows.jsonl, and
-reading the folder where they are present adds the rest.
+rows.parquet every number; figure.png and figure.svg the picture. Given again, an interrupted one
+resumes: its runs resume at their last step. A finished one is read, not computed. Where pandas or
+matplotlib are missing (on a borrowed GPU, say) the rows are saved as rows.jsonl, and reading the
+folder where they are installed adds the rest.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Reproduction(Result):
         return self.rows.copy()
 
     def table(self) -> pandas.DataFrame:
-        """What the figure says in the end, with intervals over seeds."""
+        """The final numbers of the figure, with intervals over seeds."""
         return self.experiment.tabulate(self.rows)
 
     def plot(self, *, ax: Any = None) -> Figure:
@@ -120,14 +120,13 @@ def reproduce(
     workers: AnyWorkers = HERE,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Run an experiment, or go on with it, and keep it in a folder.
+    """Run an experiment, or resume it, and store it in a folder.
 
-    `out` is by default reproductions/NAME-SCALE; `runs` is where trained models are kept and found.
-    `config` takes the place of the scale's own. Of experiments that train several models by
-    themselves, `only` chooses those whose names have all of these words ("2 layers", "shared"); of
-    the authors' protocols, the generator and the reading ("apart", "own step").
-    `workers` have such a model each. After `seconds`, if given, it stops as by Ctrl-C, to go on
-    when asked for again.
+    `out` is by default reproductions/NAME-SCALE; `runs` is where trained models are stored and
+    looked up. `config` replaces the scale's own. Of experiments that train several models, `only`
+    chooses those whose names have all of these words ("2 layers", "shared"); of the authors'
+    protocols, the generator and the reading ("apart", "own step"). Each of the `workers` takes one
+    such model. After `seconds`, if given, it stops as by Ctrl-C; the same call resumes it.
 
     >>> import espalier as es
     >>> folder = getfixture("tmp_path")
@@ -150,7 +149,7 @@ def reproduce(
     if experiment.drawn and not _named(chosen, experiment.drawn):
         given = f"those with {' and '.join(map(repr, only))}" if only else "those of config="
         raise ConfigError(
-            f"{name} shows those alone that have {' and '.join(map(repr, experiment.drawn))}, and "
+            f"{name} shows only models that have {' and '.join(map(repr, experiment.drawn))}, and "
             f"none of {given} has; choose others"
         )
     ending = "-".join([scale, *(word.replace(" ", "-") for word in only)])
@@ -204,7 +203,7 @@ def read_reproduction(path: str | os.PathLike[str]) -> Reproduction:
 
 
 def _refuse_limits(only: Sequence[str], seconds: float | None) -> None:
-    """Raise at words that say nothing, and at seconds in which nothing can be done."""
+    """Raise if `only` is no list of words, or `seconds` no usable limit."""
     listed = isinstance(only, Sequence) and not isinstance(only, str | bytes)
     if not listed or not all(isinstance(word, str) and word.strip() for word in only):
         raise ConfigError(f"only is {only!r}; give a list of words that models' names have")
@@ -215,7 +214,7 @@ def _refuse_limits(only: Sequence[str], seconds: float | None) -> None:
 
 
 def _narrowed(config: Any, words: Sequence[str]) -> Any:
-    """The config with those learners or protocols alone whose labels have all of these words.
+    """The config with only those learners or protocols whose labels have all of these words.
 
     Words are whole: `2 layers` is not in `32 layers`.
     """
@@ -236,7 +235,7 @@ def _named(config: Any, words: Sequence[str]) -> list[Any]:
 
 
 def _labels(config: Any) -> dict[Any, str]:
-    """What can be chosen among, with its name."""
+    """The learners or protocols that can be chosen, with their labels."""
     if isinstance(config, Learners):
         return {learner: label_of(learner) for learner in config.learners}
     if isinstance(config, Protocols):
@@ -245,14 +244,14 @@ def _labels(config: Any) -> dict[Any, str]:
 
 
 def _asked_for(name: str, scale: Scale, config: Any) -> dict[str, Any]:
-    """What makes two reproductions the same, as JSON has it."""
+    """The settings that identify a reproduction, as JSON."""
     found: dict[str, Any] = {"name": name, "scale": scale, "config": as_settings(config)}
     found = json.loads(json.dumps(found))
     return found
 
 
 def _same_as_before(folder: RunFolder, asked: dict[str, Any]) -> dict[str, Any] | None:
-    """The manifest that is there; one of anything else than what is asked for is refused."""
+    """The existing manifest, if any; one with other settings is refused."""
     old = folder.manifest()
     if old is None:
         return None
@@ -269,7 +268,7 @@ def _same_as_before(folder: RunFolder, asked: dict[str, Any]) -> dict[str, Any] 
 
 
 def _describe(asked: dict[str, Any], config: Any, cache: RunCache) -> dict[str, Any]:
-    """The manifest of a reproduction that is about to begin."""
+    """The manifest of a new reproduction."""
     manifest = describe_run(KIND, asked["config"], data={}, device=cache.device, tables=(ROWS,))
     manifest["versions"] |= _versions(("pandas", "matplotlib"))
     behind: list[ScaffoldModels | Language | Learner | MinimalVersions] = [
@@ -283,7 +282,7 @@ def _describe(asked: dict[str, Any], config: Any, cache: RunCache) -> dict[str, 
 
 
 def _data_read(config: Any, cache: RunCache) -> dict[str, Any]:
-    """What is behind a config, each with the hash of its data, and a hash over all."""
+    """The data hash of each run behind a config, and a hash over all."""
     found = {
         models.name: cache.trained(models).folder.data_sha256()
         for models in parts_of(config, ScaffoldModels)
@@ -294,7 +293,7 @@ def _data_read(config: Any, cache: RunCache) -> dict[str, Any]:
 
 
 def _versions(names: Iterable[str]) -> dict[str, str]:
-    """Of the packages that are installed here."""
+    """Versions of those packages that are installed."""
     from importlib import metadata
 
     found = {}

@@ -1,9 +1,9 @@
-"""What the words of a rule do to its close symbol, for many models at once.
+"""What the words of a rule contribute to its close symbol, for many models at once.
 
 Everything is read at the last scaffold token, the step that predicts the close symbol, or where
 `reading` says so one step later, after the close symbol, which is in no focus. Relevant
 parts are zero before the first word in focus, so a decomposition starts at the open symbol, from
-the true state before it; an initial state is irrelevant, as all that was read before is.
+the true state before it; an initial state is irrelevant, like everything read before it.
 
 Axes: E members, M test sequences, K places of a rule from the open symbol (0) to the step that
 is read, D embedding, H units, L layers.
@@ -47,7 +47,7 @@ class Contributions(ABC):
         """What these places contribute to the hidden state at the step that is read."""
 
     def logits(self, part: Float[Tensor, "E M H"]) -> Float[Tensor, "E M V"]:
-        """What a part of the hidden state says; the decoder's bias belongs to no part."""
+        """The logits of a part of the hidden state; the decoder's bias belongs to no part."""
         with matmul_precision("float32"):
             return part @ self.decoder.mT
 

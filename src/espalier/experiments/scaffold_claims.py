@@ -1,6 +1,6 @@
 """The papers' five claims about scaffolds, decided: each a number, an interval and a verdict.
 
-What decides a claim stands in `espalier.experiments.claims`.
+The criteria are in `espalier.experiments.claims`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Claims:
 
 
 def measure(config: Claims, cache: RunCache) -> list[Row]:
-    """One row a claim and scaffold length: the number, its interval, and whether it holds."""
+    """One row per claim and scaffold length: the number, its interval, and whether it holds."""
     chance = 1 / config.over_epochs.models.corpus.vocabulary_size
     rows: list[Row] = decide(rows_by_figure(config, cache), chance=chance).to_dict("records")
     return rows
@@ -85,7 +85,7 @@ def _judge(claim: Claim, pair: Pair) -> dict[str, Any]:
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """One row a claim: its verdict, and the number at every length with its interval."""
+    """One row per claim: its verdict, and the number at every length with its interval."""
     import pandas as pd
 
     found = []
@@ -101,7 +101,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def verdict(rows: pandas.DataFrame) -> str:
-    """Of one claim: holds, does not hold, not decided, or the lengths at which it holds."""
+    """A claim's verdict: holds, does not hold, not decided, or the lengths at which it holds."""
     held = [str(length) for length in rows[rows["holds"]]["length"]]
     if held and len(held) < len(rows):
         return f"holds at length {', '.join(held)} only"
@@ -109,7 +109,7 @@ def verdict(rows: pandas.DataFrame) -> str:
 
 
 def draw(rows: pandas.DataFrame) -> Figure:
-    """A panel a claim: the number at every length with its interval, filled where it holds."""
+    """One panel per claim: the number at every length with its interval, filled where it holds."""
     from espalier.show.figures import draw_verdicts
 
     return draw_verdicts(rows)

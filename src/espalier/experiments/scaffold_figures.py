@@ -51,7 +51,7 @@ def draw(table: pandas.DataFrame, **facets: Any) -> Figure:
 def draw_over_epochs(
     rows: pandas.DataFrame, value: str = "probability", *, sides: dict[str, str], **facets: Any
 ) -> Figure:
-    """Curves of both settings over epochs: a column a scaffold length, a row a test set."""
+    """Curves of both settings over epochs: one column per scaffold length, one row per test set."""
     shown = rows[rows["domain"].isin(list(sides))]
     table = summarise(shown, value, by=["length", "setting", "domain", "epoch"])
     grid = {"x": "epoch", "line": "setting", "across": "length", "down": "domain"}
@@ -59,7 +59,7 @@ def draw_over_epochs(
 
 
 def draw_growing_focus(rows: pandas.DataFrame) -> Figure:
-    """A column an epoch, a row a test set."""
+    """One column per epoch, one row per test set."""
     return draw(
         summarise(rows, "probability", by=["setting", "domain", "epoch", "in_focus"]),
         x="in_focus",
@@ -83,7 +83,7 @@ def on_random_scaffolds(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw_rule_frequency(rows: pandas.DataFrame) -> Figure:
-    """A column a number of rules; the probability on a logarithmic axis."""
+    """One column per number of rules; the probability on a logarithmic axis."""
     from espalier.show.figures import Look
 
     return draw(
@@ -108,7 +108,7 @@ def mean_gradients(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw_gradients(rows: pandas.DataFrame) -> Figure:
-    """A column a scaffold length, a row a kind of magnitude; L2 norms on a logarithmic axis."""
+    """One column per scaffold length, one row per magnitude; L2 norms on a logarithmic axis."""
     return draw(
         summarise(rows, "l2", by=["length", "kind", "setting", "place"]),
         x="place",

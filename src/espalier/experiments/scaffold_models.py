@@ -1,7 +1,7 @@
 """The ensembles that the figures read, at three scales.
 
-`smoke` runs in seconds and says nothing; `small` shows the effects on a corpus and a network cut
-down until they fit into minutes on two cores; `paper` has the papers' sizes.
+`smoke` runs in seconds and shows nothing; `small` shows the effects with a corpus and a network
+that take minutes on two cores; `paper` has the papers' sizes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BOTH: tuple[Setting, ...] = ("unfamiliar", "familiar")
 
 @dataclass(frozen=True)
 class ScaffoldModels:
-    """Every length, setting and number of rules with every seed, and the epochs that are kept.
+    """Every length, setting and number of rules with every seed, and the epochs that are saved.
 
     The defaults are the papers'. Length, setting, rules and seed of `corpus` itself are replaced
     by those listed.

@@ -21,7 +21,7 @@ Label = dict[str, int | str]
 
 @dataclass(frozen=True)
 class OverEpochs:
-    """Models that are measured after every epoch that they keep."""
+    """Models that are measured after every epoch that is saved."""
 
     models: ScaffoldModels
     reading: Reading = "before close"
@@ -207,7 +207,7 @@ def _over_rules(
     cache: RunCache,
     of: Callable[[Contributions], Iterable[tuple[Label, list[Row]]]],
 ) -> list[Row]:
-    """What `of` finds in the rules of both test sets: labels, and a value a member."""
+    """What `of` finds in the rules of both test sets: labels, and one value per member."""
     rows: list[Row] = []
     close, reading = config.models.corpus.close, config.reading
     for epoch, group, weights, shape in cache.trained(config.models).walk(epochs):

@@ -31,7 +31,7 @@ def shared_relative(scale: Scale) -> Learners:
 
 
 def measure(config: Learners, cache: RunCache) -> list[Row]:
-    """One row a kind of Transformer, split, seed and measure during training."""
+    """One row per kind of Transformer, split, seed and measure during training."""
     return cache.gather(translator_rows, config.learners, label_of)
 
 
@@ -81,7 +81,7 @@ def _title(split: str) -> str:
 
 
 def draw_depths(rows: pandas.DataFrame) -> Figure:
-    """Test accuracy at the end: a panel a split, a row for each kind of positions."""
+    """Test accuracy at the end: one panel per split, a row for each kind of positions."""
     from espalier.show.figures import Facets, Look, draw_bands
 
     table = summarise(at_the_end(rows), "accuracy", by=_MODEL)

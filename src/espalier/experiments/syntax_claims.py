@@ -1,6 +1,6 @@
-"""What is said of interdependence and syntax, decided over several trainings of one model.
+"""Statements on interdependence and syntax, decided over several trainings of one model.
 
-A training is the unit, where intervals of a single model come from sentences. Written before any
+A training is the unit, whereas intervals of a single model are over sentences. Written before any
 seed but 0 was trained, whose numbers were known.
 """
 
@@ -87,9 +87,9 @@ def statements() -> tuple[Statement, ...]:
 
 
 def decide(rows: pandas.DataFrame) -> list[Row]:
-    """One row a statement and space: mean over seeds, t interval, and whether it holds.
+    """One row per statement and space: mean over seeds, t interval, and whether it holds.
 
-    A made-up language may not have what a statement speaks of; then it has no row.
+    A made-up language may lack what a statement is about; then it has no row.
     """
     models, free = rows[rows["seed"] >= 0], rows[rows["seed"] < 0]
     found: list[Row] = []
@@ -107,12 +107,12 @@ def decide(rows: pandas.DataFrame) -> list[Row]:
 
 
 def measure(config: Seeds, cache: RunCache) -> list[Row]:
-    """All that is said of every model after training: the rows of `syntax_rows`."""
+    """The rows of `syntax_rows` for every model after training."""
     return cache.rows(syntax_rows, Checkpoints(config.language))
 
 
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
-    """One row a statement, a column a space."""
+    """One row per statement, one column per space."""
     decided = _decided(rows)
     cells = [f"{r.mean:.3g} [{r.low:.3g}, {r.high:.3g}]" for r in decided.itertuples()]
     keys = ["claim", "statement", "quantity", "holds if"]
@@ -123,7 +123,7 @@ def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def draw(rows: pandas.DataFrame) -> Figure:
-    """A panel a statement."""
+    """One panel per statement."""
     from espalier.show.figures import draw_verdicts
 
     decided = _decided(rows)

@@ -38,7 +38,7 @@ class OneLanguage:
 
     @classmethod
     def in_training(cls, scale: Scale) -> OneLanguage:
-        """One whose training is kept."""
+        """The same with checkpoints of its training."""
         return cls(english_in_training(scale))
 
 
@@ -56,12 +56,12 @@ class BothOrders:
 
 
 def by_sequential_distance(config: OneLanguage, cache: RunCache) -> list[Row]:
-    """One row a model, space and sequential distance r - l: mean, low, high and cases."""
+    """One row per model, space and sequential distance r - l: mean, low, high and cases."""
     return table_of(cache.rows(syntax_rows, Checkpoints(config.language)), "distance")
 
 
 def by_tree_distance(config: OneLanguage, cache: RunCache) -> list[Row]:
-    """One row a model, space, sequential distance, class of words and tree distance.
+    """One row per model, space, sequential distance, class of words and tree distance.
 
     A mean is given where there are 100 cases at least.
     """
@@ -87,7 +87,7 @@ def effect_of_an_edge(config: OneLanguage, cache: RunCache) -> list[Row]:
 
 
 def over_training(config: OneLanguage, cache: RunCache) -> list[Row]:
-    """One row a model, checkpoint, space and measure: value, low and high."""
+    """One row per model, checkpoint, space and measure: value, low and high."""
     return both_measures(cache.rows(syntax_rows, Checkpoints(config.language, "all")))
 
 
@@ -114,7 +114,7 @@ def both_measures(rows: list[Row]) -> list[Row]:
 
 
 def probe_trees(config: OneLanguage, cache: RunCache) -> list[Row]:
-    """One row a tree: whose it is, in which space and shape, its UUAS, low, high and edges."""
+    """One row per tree: whose it is, in which space and shape, its UUAS, low, high and edges."""
     return label_probe(cache.rows(syntax_rows, Checkpoints(config.language, "ends")))
 
 
@@ -126,7 +126,7 @@ def label_probe(rows: list[Row]) -> list[Row]:
 
 
 def by_branching(config: BothOrders, cache: RunCache) -> list[Row]:
-    """One row an order, model, checkpoint, space and measure: value, low and high."""
+    """One row per order, model, checkpoint, space and measure: value, low and high."""
     return [
         row | {"order": order}
         for order, language in (("left", config.left), ("right", config.right))
@@ -134,7 +134,7 @@ def by_branching(config: BothOrders, cache: RunCache) -> list[Row]:
     ]
 
 
-# Tables: of one model its own intervals, of several t intervals over them.
+# Tables: for one model its own intervals, for several t intervals over models.
 
 
 def nearby(rows: pandas.DataFrame) -> pandas.DataFrame:
@@ -195,7 +195,7 @@ def draw_distance(rows: pandas.DataFrame) -> Figure:
 
 
 def draw_tree_distance(rows: pandas.DataFrame, *, space: str, title: str) -> Figure:
-    """A panel a sequential distance, a line a class."""
+    """One panel per sequential distance, one line per class."""
     from espalier.show.figures import draw_strata
 
     some = rows[rows["space"] == space]
@@ -212,14 +212,14 @@ def draw_effect(rows: pandas.DataFrame) -> Figure:
 
 
 def draw_measures(rows: pandas.DataFrame) -> Figure:
-    """A panel a measure, over epochs."""
+    """One panel per measure, over epochs."""
     from espalier.show.figures import draw_over_training
 
     return draw_over_training(over_models(rows, ["measure", "space", "epoch"], "value"), MEASURES)
 
 
 def draw_branching(rows: pandas.DataFrame) -> Figure:
-    """A panel a measure, a line an order; hidden states."""
+    """One panel per measure, one line per order; hidden states."""
     some = rows[rows["space"] == "hidden"].drop(columns="space")
     return draw_measures(some.rename(columns={"order": "space"}))
 

@@ -1,6 +1,6 @@
-"""What a person looks at: programs, networks and runs on a local page, in a file, in a notebook.
+"""The explorer: programs, networks and runs on a local page, in a file, in a notebook.
 
-A page asks questions by name (`answers`), among what was named when it was opened (`session`). The
+A page asks named questions (`answers`) about what was named when it was opened (`session`). The
 same modules of `static/` draw it in three homes: `server` on loopback, `saved_page` as one file
 that needs no network, `notebook` as a widget. Needs the extra `espalier[explore]` for the first.
 """

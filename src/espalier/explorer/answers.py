@@ -13,7 +13,7 @@ from espalier.explorer.session import Session
 from espalier.results import Result
 
 Answer = dict[str, Any]
-# Those that need torch, and so a process that may take its time.
+# Those that need torch, and so the slower process.
 HEAVY = ("weights", "residual", "attention", "models", "sentence", "pair", "claims", "file")
 SUFFIXES = (".png", ".svg", ".csv", ".html")
 

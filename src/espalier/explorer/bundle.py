@@ -72,7 +72,7 @@ def styles() -> str:
 def page_of(state: str, answers: dict[str, Any]) -> str:
     """One self-contained file: a view and the answers that it was given, without a server.
 
-    `state` is what stands after the # of an address, `answers` are by `name {question}`.
+    `state` is the part after the # of an address, `answers` are by `name {question}`.
     """
     held = json.dumps({"state": state, "answers": answers}, ensure_ascii=False)
     for character in "<>&\u2028\u2029":

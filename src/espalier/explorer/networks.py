@@ -69,7 +69,7 @@ def _runs(session: Session) -> list[Answer]:
         folder = RunFolder(manifest.parent)
         try:
             about, checkpoints = folder.manifest() or {}, list(folder.checkpoints())
-        except EspalierError:  # the view of runs says what is wrong with it
+        except EspalierError:  # the view of runs shows what is wrong with it
             continue
         if about.get("kind") in ("scaffold", "text") and checkpoints:
             name = f"run {manifest.parent.relative_to(root)}"
@@ -96,11 +96,11 @@ def _model(session: Session, asked: Answer) -> Any:
     if name in session.models:
         return session.once(("network", name), lambda: load(name))
     folder = session.folder(str(name).removeprefix("run "))
-    kept = list(RunFolder(folder).checkpoints())
-    if checkpoint and checkpoint not in kept:
-        raise ConfigError(f"the run has no checkpoint {checkpoint!r}; {nearest(checkpoint, kept)}")
-    RunFolder(folder).check_checkpoint(checkpoint or kept[-1])
-    file = folder / f"{checkpoint or kept[-1]}.safetensors"
+    known = list(RunFolder(folder).checkpoints())
+    if checkpoint and checkpoint not in known:
+        raise ConfigError(f"the run has no checkpoint {checkpoint!r}; {nearest(checkpoint, known)}")
+    RunFolder(folder).check_checkpoint(checkpoint or known[-1])
+    file = folder / f"{checkpoint or known[-1]}.safetensors"
     # The first member of an ensemble, or the only model.
     return session.once(("network", str(file)), lambda: models_of(*read_tensors(file))[0])
 

@@ -24,8 +24,8 @@ export default {
     });
     const root = el.appendChild(document.createElement("div"));
     return void espalierExplorer.start(root, {
-      ask: (name, question) => new Promise((told) => {
-        waiting.set(++asked, told);
+      ask: (name, question) => new Promise((resolve) => {
+        waiting.set(++asked, resolve);
         model.send({ number: asked, name, question });
       }),
       live: true,

@@ -1,4 +1,4 @@
-"""A view as one self-contained file, from Python: what its page would ask is answered before."""
+"""A view as one self-contained file, from Python: it holds the answers that its page asks for."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def save_page(path: str | os.PathLike[str], session: Session | None = None, **st
 
 
 def key_of(name: str, asked: dict[str, Any]) -> str:
-    """What a page calls a question: the same for the same question."""
-    told = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return f"{name} {told}"
+    """The key of a question: the same for the same question."""
+    written = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"{name} {written}"
 
 
 def _questions(session: Session, state: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""The local page: loopback alone, a token in the address, work in processes that can be ended."""
+"""The local page: loopback alone, a token in the address, work in processes that can be stopped."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def make_app(
 
 
 def _expected(state: str) -> tuple[list[Question], list[Question]]:
-    """What is likely to be asked of the quick process and of the one with torch."""
+    """Likely questions to the quick process, and to the one with torch."""
     chosen = parse_qs(state).get("program", ["addition"])
     light = [("program", {"program": name}) for name in dict.fromkeys([*chosen, *SLOW_TO_BUILD])]
     if "view=networks" in state:

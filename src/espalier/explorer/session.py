@@ -1,7 +1,7 @@
 """What may be looked at in one visit: programs, language models and a folder of runs.
 
 All of it is named when the explorer starts. A browser can only choose among the names, so no path
-and no code ever comes from a page; entries, traces and models are built once and kept.
+and no code ever comes from a page; entries, traces and models are built once and cached.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ENGLISH = "english"
-HELD = 16  # traces, models and runs that are kept at once
+HELD = 16  # traces, models and runs that are cached
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Session:
         return found
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` makes, kept until `HELD` others were asked for since."""
+        """The result of `make`, cached until `HELD` others have been used since."""
         if key not in self._held:
             self._held[key] = make()
             while len(self._held) > HELD:

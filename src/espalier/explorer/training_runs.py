@@ -70,7 +70,7 @@ def _settings(config: Any, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _curves(rows: list[dict[str, Any]]) -> Answer:
-    """For each measure a line a member: its epochs (or steps) and values."""
+    """For each measure one line per member: its epochs (or steps) and values."""
     across = "epoch" if rows and "epoch" in rows[0] else "step"
     names = [
         name
@@ -92,8 +92,8 @@ def _member(row: dict[str, Any]) -> str:
 def _points(rows: list[dict[str, Any]], across: str, name: str, member: str) -> list[list[Any]]:
     own = [row for row in rows if _member(row) == member and row.get(name) is not None]
     every = max(1, math.ceil(len(own) / MOST_POINTS))
-    kept = own[::every] + (own[-1:] if (len(own) - 1) % every else [])
-    return [[_number(row.get(across, 0)), _number(row[name])] for row in kept]
+    some = own[::every] + (own[-1:] if (len(own) - 1) % every else [])
+    return [[_number(row.get(across, 0)), _number(row[name])] for row in some]
 
 
 def show_claims(session: Session, asked: Answer) -> Answer:

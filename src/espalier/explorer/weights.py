@@ -13,8 +13,8 @@ from espalier.interpreter import Trace
 from espalier.language import Categorical, Numerical, Program, Run, SetValued
 
 MOST_DIFFERENT = 2000  # values that are named
-MOST_COST = 8_000_000  # layers x positions x MLP units whose values are compared unasked
-MOST_CELLS = 60_000  # of a stream that is shown at once
+MOST_COST = 8_000_000  # layers x positions x MLP units whose values are compared by default
+MOST_CELLS = 60_000  # of a stream that are shown
 
 
 def model_of(session: Session, name: str) -> CompiledModel:

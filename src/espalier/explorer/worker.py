@@ -1,6 +1,6 @@
-"""The process that computes: it reads a question a line and writes an answer a line, as JSON.
+"""The process that computes: it reads questions and writes answers, one per line, as JSON.
 
-It is a process of its own so that it can be ended: whatever takes too long is, and another begins.
+It is a process of its own so that it can be stopped when it takes too long; another one is started.
 What a program's own file prints goes to stderr and not between the answers.
 """
 
@@ -25,14 +25,14 @@ Question = tuple[str, dict[str, Any]]
 
 
 class BusyError(Exception):
-    """More questions wait than are taken."""
+    """Too many questions are waiting."""
 
 
 class Worker:
     """One process that answers one question at a time, ended where it takes longer than `longest`.
 
-    `expected` are questions that may come: it answers the first at once and the others when it has
-    been idle, for nobody, so that what they import and build is there when somebody asks.
+    `expected` are questions that may come: it answers the first immediately, the others when idle,
+    and drops the answers, so that what they import and build is ready when they are asked.
 
     >>> with Worker(Session()) as worker:
     ...     len(worker.ask("programs", {})["programs"]) > 10
@@ -71,15 +71,15 @@ class Worker:
             line = ""
         if not line:
             self.close()
-            return {"fault": "the process that computes has ended; another begins"}
+            return {"fault": "the process that computes has ended; another is started"}
         found: dict[str, Any] = json.loads(line)
         return found
 
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
             self.close()
-            told = json.dumps([self._session.to_dict(), self._expected])
-            command = [sys.executable, "-m", "espalier.explorer.worker", told]
+            given = json.dumps([self._session.to_dict(), self._expected])
+            command = [sys.executable, "-m", "espalier.explorer.worker", given]
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Compiled programs in the tools of others; each is imported only where it is asked for."""
+"""Compiled programs in other tools; each tool is imported only when it is used."""
 
 from espalier.exports.lens import to_transformer_lens
 from espalier.exports.onnx import to_onnx

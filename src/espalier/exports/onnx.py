@@ -55,7 +55,7 @@ def to_onnx(
         raise absent(error, "onnx", "onnx") from error
     if layers is None and isinstance(model, CompiledModel):
         if model.weights.halt is None:
-            raise CompileError("the program does not halt by itself; give layers, as in layers=12")
+            raise CompileError("the program does not halt on its own; give layers, as in layers=12")
         plain, halt = model.unroll(2, positions), _halted(model)
     else:
         plain = plain_of(model, layers, positions)
@@ -84,7 +84,7 @@ class _Writer:
         self.count = 0
 
     def model(self, halt: np.ndarray | None) -> Any:
-        """The whole file; with `halt` the second half of the blocks is what is repeated."""
+        """The file; with `halt` the second half of the blocks is repeated."""
         helper, config, kind = self.onnx.helper, self.config, self.onnx.TensorProto
         x, ids = self.embed()
         if config.causal:
@@ -112,7 +112,7 @@ class _Writer:
         return made
 
     def op(self, kind: str, *inputs: str, output: str = "", **settings: Any) -> str:
-        """The name of what one more node gives."""
+        """The name of the output of one more node."""
         self.count += 1
         output = output or f"{kind}_{self.count}"
         self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [output], **settings))

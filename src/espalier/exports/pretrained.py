@@ -1,7 +1,7 @@
 """Classes of transformers for a textbook Transformer; importing this file registers them.
 
-Blocks are held once for each kind and used as `plan` says, as ALBERT shares its layers. All that
-was written is data: a folder is opened by these classes, never by code in it.
+Blocks are held once for each kind and used as `plan` says, as ALBERT shares its layers. A folder
+holds data alone: it is opened by these classes, never by code in it.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class EspalierTokenizer(PreTrainedTokenizer):  # type: ignore[misc]
         return [self.names[token] for token in self.format.encode(text)]
 
     def answer(self, outputs: Tensor | list[int]) -> str:
-        """What the outputs of all positions say, that of the beginning included."""
+        """The answer that the outputs of all positions give, that of the beginning included."""
         found = outputs.tolist() if isinstance(outputs, Tensor) else list(outputs)
         if self.format is None:
             return " ".join(map(str, found[1:]))

@@ -23,5 +23,5 @@ def plain_of(model: Model, layers: int | None, positions: int | None) -> PlainTr
 
 
 def absent(error: ImportError, package: str, extra: str) -> ModelError:
-    """What to say where a tool is not installed."""
+    """The error for a tool that is not installed."""
     return ModelError(f"{package} is needed ({error}); pip install 'espalier[{extra}]' has it")

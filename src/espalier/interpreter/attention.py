@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 class Edges(NamedTuple):
-    """Pairs of entries of a batch: one that queries, and one whose key it meets."""
+    """Pairs of entries of a batch: the position of a query, and that of a key."""
 
     query: Ints
     key: Ints
@@ -62,7 +62,7 @@ class Sums:
 
 
 def attend(program: Program, state: State, cuts: Mapping[str, Edges] | None = None) -> State:
-    """The state in the next layer's middle: every head has read the state as it was."""
+    """The state after the next layer's attention; every head reads the state before it."""
     cuts = cuts or {}
     columns = dict(state.columns)
     for name in program.heads:
@@ -114,7 +114,7 @@ def _way(program: Program, head: Head) -> Callable[[Program, Head, State], Count
 
 
 def _terms(program: Program, head: Head, values: Column) -> list[Floats]:
-    """What is added up of the values that a head carries."""
+    """The quantities that are summed of the values that a head carries."""
     numbers, plain = program.derived(part_tables).get(head.value), values.astype(np.float64)
     return [plain, plain * plain] if numbers is None else numbers.split(plain)
 
@@ -217,7 +217,7 @@ def _by_key(program: Program, head: Head, state: State) -> Counted:
 
 
 def _members(spec: SetValued) -> Floats:
-    """A row a declared set, with a 1 for each of its elements."""
+    """One row per declared set, with a 1 for each of its elements."""
     rows = np.zeros((len(spec.values), spec.size))
     for row, value in zip(rows, spec.values, strict=True):
         row[sorted(value)] = 1

@@ -23,7 +23,7 @@ NULL = -1
 class Batch:
     """Which sequence (`example`) and place (`position`) every entry belongs to.
 
-    The positions of a sequence begin at its `starts`: at 0, but where a decoder goes on.
+    The positions of a sequence begin at its `starts`: at 0, or later where a decoder continues.
     """
 
     inputs: Ints  # the number each sequence had among all inputs, for errors and results
@@ -68,10 +68,10 @@ class State:
     """The value of every variable at every entry of a batch, after `layer` layers.
 
     Categorical and set variables hold codes, -1 for null; numerical ones hold reals, NaN for null.
-    `past` is what heads see of the positions before the batch's, where a decoder goes on.
+    `past` is what heads see of earlier positions, where a decoder continues a text.
     `resting` is where positions of a causal program sit out the layer that attention began. Only
     heads' outputs are null, unless interventions have made the state `nullable`. `whole` is the
-    state that some entries were taken from: heads are told by all positions.
+    state that some entries were taken from: what a head reports depends on all positions.
     """
 
     batch: Batch
@@ -92,7 +92,7 @@ class State:
         return State(batch, self.layer, columns, nullable=self.nullable)
 
     def take(self, entries: Mask) -> State:
-        """These entries alone, for what is done at each position by itself."""
+        """These entries alone, for what is computed position by position."""
         example, position = self.batch.example[entries], self.batch.position[entries]
         batch = replace(self.batch, example=example, position=position)
         columns = {name: column[entries] for name, column in self.columns.items()}
@@ -116,6 +116,6 @@ class State:
         return self.batch.every(same)
 
     def place(self, entry: int) -> str:
-        """Where an entry is, in words for an error."""
+        """Where an entry is, for an error message."""
         number = self.batch.inputs[self.batch.example[entry]]
         return f"layer {self.layer}, input {number}, position {self.batch.position[entry]}"

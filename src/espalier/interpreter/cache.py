@@ -1,4 +1,4 @@
-"""What a trace can be asked, under the names that a run of the weights has: values and edges.
+"""The values and edges of a trace, under the names that a run of the weights has.
 
 Everything that is indexed by layer begins with layer 0, the start.
 """
@@ -98,14 +98,14 @@ class TraceCache:
 
 
 class _Recorder(IntervenedMachine):
-    """Remembers which rules fire at which positions of its only sequence."""
+    """Records which rules fire at which positions of its only sequence."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan, needs_rules=True)
         self.seen: list[tuple[int, int]] = []
 
     def fires(self, state: State) -> Fires:
-        """Whether rules fire; those that do are remembered."""
+        """Whether rules fire; those that do are recorded."""
         inner, position = super().fires(state), state.batch.position
 
         def fires(entries: Ints, rules: Ints) -> Mask:

@@ -1,7 +1,8 @@
-"""The MLP of a program that is run from its function: what it does is asked once and remembered.
+"""The MLP of a program that is run from its function, whose decisions are cached.
 
-What a position reads leads down a tree of reads to what the function wrote there. Where it comes to
-read a null variable, the rules decide whether one of them needs it: they are explored from there.
+The values that a position reads lead down a tree of reads to what the function wrote there. Where
+the function would read a null variable, the rules are explored from there, to decide whether one of
+them needs it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from espalier.interpreter.batch import Ints, State
 from espalier.interpreter.tables import NO_RULE
 from espalier.language import Decision, LazyRules, Path, Program, RuleSet
 
-# Decisions remembered; beyond these all are forgotten, so that memory has a bound.
+# Decisions that are cached; when there are more the cache is emptied, which bounds memory.
 MOST = 1 << 19
 
 

@@ -1,4 +1,4 @@
-"""A causal program run on a batch that grows: every position is computed once, by what is kept."""
+"""A causal program run on a batch that grows: every position is computed once and cached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOM = 64
 
 
 class SymbolDecoder:
-    """The interpreter, going on from where it was.
+    """The interpreter, continuing from where it stopped.
 
     Layer k + 1 of a new position sees earlier ones as they were after k layers: `_pasts[k]`. A
     position that has halted is the same in all deeper ones.
@@ -39,10 +39,10 @@ class SymbolDecoder:
         self._room = ROOM
 
     def extend(self, tokens: Sequence[Sequence[int]]) -> list[Written]:
-        """What each row's last position answers after these tokens more, at least one a row."""
+        """The answer of each row's last position after these tokens more, at least one per row."""
         state = self._machine.start(tokens, self._inputs, self._ends)
         self._make_room(int(state.batch.ends.max(initial=0)))
-        # From there on nothing moves but the new positions, so that a state tells the next one.
+        # From there on only the new positions change, so a state determines the next one.
         watch_from, watched = max(WATCH_FROM, len(self._pasts)), state
         last = np.cumsum(state.batch.lengths) - 1
         layers = np.zeros(len(last), dtype=np.int64)
@@ -65,13 +65,13 @@ class SymbolDecoder:
         return self._written(state, last, layers)
 
     def keep(self, rows: Mask) -> None:
-        """Go on with some of the rows only."""
+        """Continue with some of the rows only."""
         self._ends, self._inputs = self._ends[rows], self._inputs[rows]
         self._pasts = [past.keep(rows) for past in self._pasts]
 
     def _past(self, layer: int) -> Past:
         if layer == len(self._pasts):
-            # Nobody was here before: all earlier positions had halted.
+            # No position has reached this layer before: all earlier ones had halted.
             fresh = Past.empty(self._machine.program, len(self._ends), self._room)
             self._pasts.append(self._pasts[-1].copy() if self._pasts else fresh)
         return self._pasts[layer]

@@ -1,8 +1,8 @@
 """Many runs of few inputs under interventions: what they share is computed once.
 
-Each different input runs once as it is. A run leaves it at the layer that its first intervention
-names; from there on rules are asked only where a position differs, and a run that has come to equal
-the plain one, with no intervention to come, ends as that one does.
+Each different input runs once without interventions, as the plain run. A run leaves it at the layer
+that its first intervention names. From there on rules are looked up only where a position differs,
+and a run that equals the plain one again, with no intervention left, ends as that one does.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Forks:
         return replace(state, batch=Batch.of(lengths, inputs), columns=columns)
 
     def _update(self, state: State) -> tuple[State, Mask]:
-        """The state after the MLP, and which runs are from now on as the plain ones are."""
+        """The state after the MLP, and which runs equal the plain ones from now on."""
         machine, batch = self._machine, state.batch
         rows = {number: row for row, number in enumerate(batch.inputs.tolist())}
         plain = np.asarray([rows.get(self._origin.get(n, -1), -1) for n in batch.inputs.tolist()])

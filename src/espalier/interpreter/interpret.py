@@ -25,7 +25,7 @@ def interpret(
     max_layers: int | None = None,
     interventions: Sequence[Intervention] = (),
 ) -> Trace:
-    """Run `program` on one sequence and keep everything it went through.
+    """Run `program` on one sequence and record everything it went through.
 
     It stops when the program halts, or after `max_layers` layers, whichever is first. With
     `interventions` (see `espalier.interventions`) a rule that reads an undefined variable does not
@@ -60,7 +60,7 @@ def interpret_many(
     max_layers: int | None = None,
     interventions: Interventions = (),
 ) -> Runs:
-    """Run `program` on sequences of any lengths; each halts by itself.
+    """Run `program` on sequences of any lengths; each halts on its own.
 
     `interventions` is one list for all of them, or a list of lists, one for each.
 

@@ -27,8 +27,8 @@ class IntervenedMachine(Machine):
         super().__init__(plan.program, strict=False, record_rules=needs_rules)
         self.plan, self.touched = plan, np.zeros(len(plan.owners), dtype=bool)
         self._silenced: tuple[Rows, Ints, Ints] | None = None  # sorted by what `fires` looks up
-        # The last state that rules were applied to, and what became of it; kept where looking at
-        # all variables costs less than asking all rules.
+        # The last state that rules were applied to, and the result; stored where comparing all
+        # variables costs less than looking up all rules.
         self._last: tuple[State, State] | None = None
         self._compares = not needs_rules and self.tables >= len(plan.program.specs)
 
@@ -53,7 +53,7 @@ class IntervenedMachine(Machine):
         return self.write(after, "mlp")
 
     def _apply_where_new(self, state: State) -> State:
-        """What `apply_rules` gives: what is as it was the last time becomes what it did then."""
+        """The result of `apply_rules`; entries that equal the last state reuse its result."""
         if self._last is None:
             return self.apply_rules(state)
         (before, result), batch = self._last, state.batch

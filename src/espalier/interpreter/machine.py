@@ -1,4 +1,4 @@
-"""The interpreter: a program run on symbols, many sequences at once, each halting by itself."""
+"""The interpreter: a program run on symbols, many sequences at a time, each halting on its own."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Machine:
         self, program: Program, *, strict: bool = True, record_rules: bool = False
     ) -> None:
         self.program, self.strict = program, strict
-        # Whoever asks which rules hold needs rules.
+        # Recording which rules hold needs the rules themselves.
         is_lazy = isinstance(program.rules, LazyRules) and not record_rules
         self._tables = program.derived(Tables.without_rules if is_lazy else Tables.of)
         self._decisions = program.derived(Decisions) if is_lazy else None
-        # Which rules have held somewhere so far, by their number; kept only if asked for.
+        # Which rules have held somewhere so far, by their number; None unless recorded.
         self.satisfied = np.zeros(len(program.rules), dtype=bool) if record_rules else None
 
     @property
@@ -100,7 +100,7 @@ class Machine:
         return {}
 
     def fires(self, state: State) -> Fires | None:
-        """What is asked whether a rule that holds fires; None where every rule does."""
+        """The function that says whether a rule that holds fires; None where every rule does."""
         return None if self.satisfied is None else self._mark
 
     def _mark(self, entries: Ints, rules: Ints) -> Mask:

@@ -1,7 +1,7 @@
-"""What positions that were computed before offer to those after them: the interpreter's cache.
+"""The interpreter's cache: the keys and values of positions that were computed before.
 
 In a causal program nothing that comes later changes a position, so its keys and values in each
-layer are kept. Heads that look a few positions back need only the last few; those are kept in a
+layer are cached. Heads that look a few positions back need only the last few; those are stored in a
 ring, position p in place p % size.
 """
 
@@ -22,7 +22,7 @@ NOWHERE = np.iinfo(np.int64).max
 
 @dataclass
 class Past:
-    """The variables that heads carry or match, a row a sequence, as they were in one layer."""
+    """The variables that heads carry or match, as they were in one layer; one row per sequence."""
 
     columns: dict[str, Column]
     near: frozenset[str]  # the names whose columns are rings
@@ -40,17 +40,17 @@ class Past:
         return Past(columns, near)
 
     def at(self, name: str, rows: Ints, positions: Ints) -> Column:
-        """The values of `name` at positions that are kept."""
+        """The values of `name` at cached positions."""
         column = self.columns[name]
         found: Column = column[rows, positions % column.shape[1]]
         return found
 
     def store(self, state: State) -> None:
-        """Keep the positions of `state` as well."""
+        """Cache the positions of `state` as well."""
         rows, positions = state.batch.example, state.batch.position
         for name, column in self.columns.items():
-            kept = positions >= state.batch.ends[rows] - column.shape[1]
-            column[rows[kept], positions[kept] % column.shape[1]] = state.columns[name][kept]
+            fits = positions >= state.batch.ends[rows] - column.shape[1]
+            column[rows[fits], positions[fits] % column.shape[1]] = state.columns[name][fits]
 
     def keep(self, rows: Mask) -> Past:
         """The past of some rows."""
@@ -71,7 +71,7 @@ class Past:
 
 
 def before(state: State, key: str, value: str) -> tuple[Ints, Column, Column]:
-    """Position, key and value of everything that a sequence holds, a row a sequence."""
+    """Position, key and value of everything that a sequence holds; one row per sequence."""
     batch = state.batch
     width = int(batch.lengths.max(initial=0))
     local = batch.position - batch.starts[batch.example]

@@ -20,7 +20,7 @@ from espalier.language import Constant, Numerical, Program, Rule, Value
 # Whether rules that hold fire, given the entries at which they do and their numbers.
 Fires = Callable[[Ints, Ints], Mask]
 
-# What a table answers beside a new code (>= 0) and NULL (-1).
+# What a table answers other than a new code (>= 0) and NULL (-1).
 UNDEFINED = -2  # a rule holds but for variables that are null here
 NO_RULE = -3
 
@@ -35,7 +35,7 @@ class Index:
 
     def __init__(self, rows: Ints, sizes: Sequence[int]) -> None:
         self._stages, self._sizes = _stages(sizes), sizes
-        # Kept as long as the program, so that memory follows the rules and not what is possible.
+        # It lives as long as the program, so its memory is bounded by the rules, not by all codes.
         room = min(DENSE_LIMIT, max(SMALL, DENSE_SHARE * len(rows)))
         self._dense = math.prod(sizes) <= room
         if self._dense:
@@ -131,7 +131,7 @@ class RuleTable:
 
 @dataclass(frozen=True)
 class Tables:
-    """All that the interpreter looks up: rules, resets and first values, made once a program."""
+    """All that the interpreter looks up: rules, resets and first values, made once per program."""
 
     rules: dict[str, list[RuleTable]]  # by output variable
     # Heads whose every value has a reset are null after every layer, with nothing to look up: for
@@ -231,9 +231,9 @@ def _rows(
 def _tables(
     output: str, names: tuple[str, ...], found: Sequence[Ints], sizes: tuple[int, ...]
 ) -> Iterator[RuleTable]:
-    """These rows, in several tables where some are the same: one answers but once.
+    """These rows, in several tables where some are the same: a table has one answer per row.
 
-    Only programs that were loosened have such rules; the machine meets them and raises.
+    Only programs whose rules were loosened have such rows; the machine raises where two hold.
     """
     rows, answers, numbers = found
     repeat = _repeats(_ranks(rows, sizes)[0])
@@ -251,7 +251,7 @@ def _tables(
 
 
 def _repeats(ranks: Ints) -> Ints:
-    """How often each entry's value has stood before it."""
+    """How often each entry's value occurs before it."""
     order = np.argsort(ranks, kind="stable")
     ordered = ranks[order]
     repeat = np.zeros_like(ranks)

@@ -58,7 +58,7 @@ class Trace(Result):
 
     @property
     def cache(self) -> TraceCache:
-        """What it went through, under the names that a run of the weights has."""
+        """Its values and edges, under the names that a run of the weights has."""
         return TraceCache(self)
 
     def state(self, layer: int, position: int, after: Sublayer = "mlp") -> Assignment:
@@ -85,7 +85,7 @@ class Trace(Result):
         return self.moments[2 * layer if after == "mlp" else 2 * layer - 1]
 
     def rule(self, layer: int, position: int, variable: str) -> Rule | None:
-        """The rule that wrote `variable` in `layer`, or None where it was kept."""
+        """The rule that wrote `variable` in `layer`, or None where no rule did."""
         if not isinstance(variable, str) or variable not in self.program.specs:
             raise ProgramError(f"there is no {variable!r}; {nearest(variable, self.program.specs)}")
         seen = self.state(layer, position, "attention")
@@ -132,7 +132,7 @@ class Trace(Result):
         )
 
     def _rests(self, layer: int, position: int) -> bool:
-        """Whether a position of a causal program had halted before `layer`, and so was kept."""
+        """Whether a position of a causal program had halted before `layer` and stays as it was."""
         halt = self.program.halt
         if halt is None or not self.program.causal or layer < 2:
             return False

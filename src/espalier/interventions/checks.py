@@ -36,7 +36,7 @@ def make_plan(
 ) -> Plan:
     """What to do where in a batch of inputs of these lengths; ProgramError names the culprit.
 
-    Unless `checked`, what is not reached or can never fire is no error: nothing comes of it.
+    Unless `checked`, what is not reached or can never fire is no error: it has no effect.
 
     >>> import espalier as es
     >>> program = es.zoo.load("parity-sequential-relative").program

@@ -59,7 +59,7 @@ class Set:
     sublayer: Sublayer = "mlp"
 
     def __str__(self) -> str:
-        """In words, for those who set it on a page or by `--set`.
+        """As text, for those who set it on a page or by `--set`.
 
         >>> str(Set("parity", layer=1, position=2, value=None))
         'parity = null at position 2 of layer 1, after MLP'

@@ -122,7 +122,7 @@ class Plan:
         return found
 
     def cuts_at(self, layer: int) -> dict[str, Rows]:
-        """By head, the edges that are cut in a layer; a key of -1 stands for all."""
+        """By head, the edges that are cut in a layer; a key of -1 means all."""
         heads = {name: None for at, name in self.cuts if at in (layer, None)}
         found = {}
         for name in heads:
@@ -166,7 +166,7 @@ class Plan:
     ) -> Rows | None:
         """What is done in this layer and what is done in all, in the order of interventions.
 
-        Arrays are made once for each; of both together, only the last are kept.
+        Arrays are made once for each; of both together, only the last are cached.
         """
         parts = []
         for at, rows in zip((layer, None), lists, strict=False):

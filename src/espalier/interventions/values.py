@@ -78,7 +78,7 @@ def average(program: Program, name: str, values: Sequence[Value | None]) -> Valu
 def _why_not_null(program: Program, name: str) -> str | None:
     match program.specs[name]:
         case Numerical() if name not in program.heads:
-            return "only the output of a head tells null from the number 0; set it to a number"
+            return "only the output of a head distinguishes null from 0; set it to a number"
         case SetValued(values=values) if frozenset() in values:
             return "null and the empty set, which is one of its values, are the same; set it to {}"
     return None

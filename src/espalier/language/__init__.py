@@ -1,4 +1,4 @@
-"""What a program is: variables, heads, rules, and the checks that make them a whole. No torch."""
+"""What a program is: variables, heads, rules, and the checks on all of them. No torch."""
 
 from espalier.language.batches import chunks
 from espalier.language.builder import RuleBuilder

@@ -1,7 +1,7 @@
 """A function as it was before it was explored: with its tables and caches as they were then.
 
-A memo that is kept under too few names, or a cache of a coin, answers the same ever after: asked
-again, the function repeats itself. A copy of it that starts from where it started may not. Only
+A memo whose key lacks a variable, or a cache of a random value, gives the same answer ever after:
+called again, the function repeats itself. A copy of it with its first tables may not. Only
 functions of one module are copied, with the tables that they name or hold; what objects hold and
 what other modules name is shared.
 """

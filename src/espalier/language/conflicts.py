@@ -1,9 +1,9 @@
 """Two rules of one output variable must never hold together; this finds two that can.
 
 Two antecedents exclude each other exactly when some variable has no value that both allow. Rules
-that all name one variable are first parted by its value. Within a part, rules over the same
-variables are compared by hashing their values, and groups over different ones meet on those they
-share.
+that all name one variable are first split by its value. Within a part, rules over the same
+variables are compared by hashing their values, and groups over different ones by the variables
+that they share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Key = tuple[Value, ...]
 Tables = dict[tuple[str, ...], dict[tuple[Key, ...], Rule]]
 Entry = tuple[Rule, dict[str, tuple[Value, ...]]]
 
-# So few rules are compared without parting them.
+# So few rules are compared without splitting them.
 FEW = 16
 
 

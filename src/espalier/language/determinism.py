@@ -3,7 +3,7 @@
 Its code, and that of all it calls, is read: constants, tables, Enums and records with their
 methods and attributes, functions of the same kind with theirs, and builtins that always give the
 same are allowed. Whatever else it names (a module such as os, an object, an iterator, a generator
-of random numbers) could be a coin. Tables may be changed by the function; whether they were is seen
+of random numbers) could be random. Tables may be changed by the function; whether they were is seen
 afterwards.
 """
 
@@ -33,7 +33,7 @@ _STEADY = {id(getattr(builtins, name)) for name in _BUILTINS.split()}
 _STEADY |= {
     id(one) for module in (math, operator) for name, one in vars(module).items() if name[0] != "_"
 }
-# By these, a text names an attribute that is not read.
+# Through these a string names an attribute, which is not read.
 _STEADY -= {id(operator.attrgetter), id(operator.methodcaller)}
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, range, type(...))
 # Methods of records and Enums that are not read: what makes an instance, and what Python writes.
@@ -41,7 +41,7 @@ _MAKERS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "_genera
 _WRITTEN = {"<string>", *(str(m.__file__) for m in (collections, dataclasses, enum, reprlib))}
 _STORES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME")
 # Attributes of generators and frames that lead to everything a module names; what a cache counts;
-# and what reads attributes that a text names.
+# and what reads attributes that a string names.
 _UNREAD = {"gi_frame", "f_back", "f_builtins", "f_globals", "f_locals", "tb_frame", "cr_frame"}
 _UNREAD |= {"ag_frame", "cache_info", "cache_clear", "format", "format_map"}
 # What a class in C has; a class's own Python code is read.
@@ -64,7 +64,7 @@ class Reading:
     seen: set[int] = field(default_factory=set)
 
     def unchanged(self) -> bool:
-        """Whether all tables hold the very same in the same order: 0 and False are equal."""
+        """Whether all tables hold the same objects in the same order; equal ones are not enough."""
         return all(
             len(held := _held(table)) == len(before) and all(map(operator.is_, held, before))
             for table, before in self.tables
@@ -169,7 +169,7 @@ def _held(table: _Table) -> tuple[object, ...]:
 
 
 def _may_be_called(name: str, one: object) -> bool:
-    """Whether Python calls by itself what a class has under this name."""
+    """Whether Python itself may call what a class has under this name."""
     return name.startswith("__") and (callable(one) or hasattr(one, "__get__"))
 
 

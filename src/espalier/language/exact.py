@@ -1,6 +1,6 @@
 """The fraction that a float stands for.
 
-Floats have no tenths and no thirds; whoever writes 0.1 or 1/3 means those all the same. So a float
+Floats have no tenths and no thirds; whoever writes 0.1 or 1/3 means them all the same. So a float
 stands for the simplest fraction that rounds to it, if its denominator is at most a million; else
 for the shortest decimal that rounds to it, if that has at most twelve digits; else for itself.
 Every comparison of numbers is one of these fractions; see docs/concepts/numbers.md.

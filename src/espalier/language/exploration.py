@@ -1,8 +1,8 @@
 """A plain Python function becomes rules: path by path where there are few, else all at once.
 
 Few paths are all run. Many are followed together, with trees in place of values, so that the cost
-is that of the rules; the trees are then held against the function on random assignments. A
-function that cannot be followed so is run on every path, or refused if there are too many.
+is that of the rules; the trees are then compared with the function on random assignments. A
+function that cannot be followed on trees is run on every path, or refused if there are too many.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ MOST_RULES = 500_000
 # A step on trees counts as this many paths, which it costs and more where trees are deep.
 PATHS_OF_A_STEP = 10
 
-# Assignments on which trees are held against the function: any, and such as reach a tree's leaves.
+# Assignments on which trees and function are compared: random ones, and ones for a tree's leaves.
 TRIALS = 100
 MOST_DIRECTED_TRIALS = 400
-# A function that remembers is tried from its start, in as many copies, which may take so long.
+# A function that changes its tables is tried with its first ones: so many copies, so many seconds.
 TRIALS_FROM_THE_START, SECONDS_FROM_THE_START = 24, 0.5
 
 
@@ -101,7 +101,7 @@ def _checked(explorer: Explorer, reading: Reading | None, max_paths: int) -> dic
     explorer.is_steady = reading is not None
     trees = _trees(explorer, max_paths)
     if reading is not None and not reading.unchanged():
-        explorer.is_steady = False  # it remembers something, which may be a coin of its own
+        explorer.is_steady = False  # it changed a table, so it may depend on its past calls
         trees = _trees(explorer, max_paths)
     wrong = explorer.check_probes(trees)
     if wrong is not None:
@@ -113,7 +113,7 @@ def _checked(explorer: Explorer, reading: Reading | None, max_paths: int) -> dic
 def _check_from_the_start(
     explorer: Explorer, beginning: Beginning, trees: Mapping[str, Tree]
 ) -> None:
-    """Refuse a function that remembers what it saw first, and would have seen otherwise."""
+    """Refuse a function that stored what it computed first, and may compute something else."""
     until = time.monotonic() + SECONDS_FROM_THE_START
     for number in range(RUNS_OF_A_PATH):
         explorer.function, pick = beginning.again(), random.Random(number + 2)

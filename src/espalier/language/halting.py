@@ -21,7 +21,7 @@ def can_halt(program: Program) -> bool:
 
 
 def rules_that_may_hold(program: Program, more: Iterable[tuple[str, Value]] = ()) -> Iterator[int]:
-    """The numbers of the rules whose every condition may be met; `more` are values met besides.
+    """The numbers of the rules whose every condition may be met; `more` are met as well.
 
     A value may be met if a variable starts with it, a rule whose every condition may be met writes
     it, or a head carries it. Which values are met together is not asked.

@@ -1,7 +1,7 @@
-"""The rules of a function that is only to be run: nothing is explored until they are asked for.
+"""The rules of a function that is only to be run: it is explored when they are first needed.
 
-The interpreter calls the function itself, on what each position holds. Whoever needs the rules (to
-compile, to write the program down, to name the rule that held) has them found then.
+The interpreter calls the function itself, on what each position holds. The rules are found when
+something needs them: compiling, saving the program, naming the rule that held.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class NullRead(BaseException):
 class Decision:
     """What the function did: what it read, and the codes that it wrote.
 
-    `writes` is None where it came to read a null variable, the last of `path`, with the code -1.
+    `writes` is None where it read a null variable, the last of `path`, with the code -1.
     """
 
     path: Path
@@ -66,7 +66,7 @@ class LazyRules(RuleSet):
         return (*found, *resets(self.variables, self.heads))
 
     def decide(self, code_of: Callable[[str], int]) -> Decision:
-        """What the function does at a position; asked as often as where every path is followed."""
+        """What the function does at a position; called as often as where every path is followed."""
         reading = self._reading  # of its tables as they are before it is called
         ask = partial(self._asked, code_of, reading)
         return refuse_drawing(ask) if reading is None else ask()

@@ -71,7 +71,7 @@ def call(function: FfnFunction, view: View) -> View:
 
 
 def _is_left_to_run(returned: object) -> bool:
-    """Whether a function returned what is yet to be run; it is closed, so that nobody waits."""
+    """Whether a function returned what is yet to be run; it is closed, as nothing awaits it."""
     if inspect.isgenerator(returned) or inspect.iscoroutine(returned):
         returned.close()
         return True
@@ -106,7 +106,7 @@ class _OpenFork:
 
 
 class Explorer:
-    """Runs a function on paths; `forest` holds the trees that come of it."""
+    """Runs a function on paths; `forest` holds the resulting trees."""
 
     def __init__(self, function: FfnFunction, forest: Forest, read_only: frozenset[str]) -> None:
         self.function, self.forest, self.read_only = function, forest, read_only

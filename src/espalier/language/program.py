@@ -1,4 +1,4 @@
-"""The whole program, and everything that can be refused before it runs.
+"""A program, and everything that can be refused before it runs.
 
 A `Program` is data: init functions have become tables, the MLP function has become rules. Both
 machines, the interpreter and the compiled network, start from it and from nothing else.
@@ -124,12 +124,12 @@ class Program(Result):
         return write_rule(self, rule)
 
     def derived(self, make: Callable[[Program], T]) -> T:
-        """What `make` makes of the program: made once, and kept as long as the program is.
+        """`make(self)`, computed once and cached as long as the program lives.
 
-        Two threads that ask at once may both make it; one of the two is kept.
+        Two threads may both compute it; one of the two results is cached.
         """
-        kept: dict[object, Any] = self.__dict__.setdefault("_derived", {})
-        return kept[make] if make in kept else kept.setdefault(make, make(self))  # type: ignore[no-any-return]
+        cache: dict[object, Any] = self.__dict__.setdefault("_derived", {})
+        return cache[make] if make in cache else cache.setdefault(make, make(self))  # type: ignore[no-any-return]
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: what was derived from them is made again."""
@@ -151,7 +151,7 @@ class Program(Result):
         return replace(self, rules=RuleSet(_check_rules(rules, self.specs, frozenset(self.heads))))
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a rule: its variable, its conditions, the old value and the new one."""
+        """One row per rule: its variable, its conditions, the old value and the new one."""
         import pandas as pd
 
         rows = [

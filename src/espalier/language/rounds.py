@@ -1,6 +1,6 @@
 """How often all paths of a function are run again, and in which order each time.
 
-What repeats itself does so in any order; a coin does not, nor a state that each call steps.
+A function that repeats itself does so in any order; a random or counting one does not.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 Order = Callable[[int], Sequence[int]]  # in which order the values of a variable are tried
 
-# A fair coin that is thrown on a path shows in one of this many runs but once in 2,048 times.
+# A fair coin that is tossed on a path stays unnoticed in this many runs once in 2,048 times.
 RUNS_OF_A_PATH = 12
 # Where there are many paths, and the code names nothing that could be a coin, they are run less
 # often, down to twice.
 RUNS = 20_000
-# Where there are few, code that could hold a coin is asked up to this often, in so many runs and
-# for so long at most: one that comes up once in 100 times is missed on a path once in 1,000.
+# Where there are few, code that could hold a coin is run up to this often on a path, within so many
+# runs and seconds: a coin that comes up once in 100 times is missed once in 1,000.
 MOST_RUNS_OF_A_PATH = 700
 CHEAP_RUNS = 2_000
 CHEAP_SECONDS, LONGEST_WAIT = 0.25, 2.0  # of this thread; by the clock
@@ -45,6 +45,6 @@ def _backwards(size: int) -> Sequence[int]:
 
 
 def _patience() -> Callable[[], bool]:
-    """Whether little time went by since now: others who use the machine do not count for much."""
+    """Whether time is left: little of this thread, more by the clock, as a machine may be busy."""
     own, clock = time.thread_time() + CHEAP_SECONDS, time.monotonic() + LONGEST_WAIT
     return lambda: time.thread_time() < own and time.monotonic() < clock

@@ -1,4 +1,4 @@
-"""What a machine answers, whichever of the two it is: outputs and the number of layers."""
+"""The result of a run, by the interpreter or the weights: outputs and the number of layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Run(Result):
-    """One sequence's outputs, one a position, after `layers` layers.
+    """One sequence's outputs, one per position, after `layers` layers.
 
     Under interventions an output may be null, which is None; `idle` are those that touched nothing.
 
@@ -29,7 +29,7 @@ class Run(Result):
     cache: Any = field(default=None, compare=False, repr=False)  # what it went through, if asked
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a position."""
+        """One row per position."""
         import pandas as pd
 
         return pd.DataFrame({"position": range(len(self.outputs)), "output": self.outputs})
@@ -75,7 +75,7 @@ class Runs(Result, Sequence[Run]):
         return hash(tuple((tuple(run.outputs), run.layers) for run in self))
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a run: input, layers, halted, outputs."""
+        """One row per run: input, layers, halted, outputs."""
         import pandas as pd
 
         return pd.DataFrame(

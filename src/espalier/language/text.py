@@ -19,8 +19,8 @@ class TextFormat:
 
     `symbols[i]` is how token i is written, "" where it is not. A text is cut into `unit`: its
     characters without spaces, its words (or what stands between commas and brackets), or either,
-    where a word alone that is no symbol is its characters. Around the tokens stand `before` and
-    `after`; then `fill` up to `fill_to` tokens, and `end`. `pattern` is a regular expression for
+    where a word alone that is no symbol is its characters. `before` and `after` are put around
+    the tokens; then `fill` up to `fill_to` tokens, and `end`. `pattern` is a regular expression for
     the pieces joined by spaces (by nothing if they are characters); a refusal shows the `example`,
     and says what the program takes, `about`.
 

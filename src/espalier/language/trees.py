@@ -240,7 +240,7 @@ def _follow(tree: Tree, known: Known) -> Tree:
 
 
 def _identity(value: object) -> object:
-    """What tells a value apart from those that merely equal it: 1, 1.0 and True."""
+    """What distinguishes a value from those that merely equal it: 1, 1.0 and True."""
     kind = type(value)
     if kind is tuple or kind is frozenset:
         return kind, kind([_identity(item) for item in value])  # type: ignore[attr-defined]

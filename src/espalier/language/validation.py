@@ -128,7 +128,7 @@ def check_vocabulary(names: Sequence[str] | None, input_range: int) -> tuple[str
         words.append(name)
     if len(words) != input_range or len(set(words)) != len(words):
         raise ProgramError(
-            f"the vocabulary needs {input_range} different names, one a token; found "
+            f"the vocabulary needs {input_range} different names, one per token; found "
             f"{len(words)}, {len(set(words))} of them different"
         )
     return tuple(words)
@@ -179,7 +179,7 @@ def check_rule(rule: Rule, specs: Mapping[str, Variable], heads: frozenset[str])
         names = [atom.variable for atom in atoms]
         if len(set(names)) < len(names):
             repeated = min(name for name in names if names.count(name) > 1)
-            raise ProgramError(f"{repeated!r} stands in the antecedent more than once")
+            raise ProgramError(f"{repeated!r} occurs in the antecedent more than once")
         if rule.output not in specs:
             raise ProgramError(
                 f"writes {rule.output!r}, which is not a variable; {nearest(rule.output, specs)}"

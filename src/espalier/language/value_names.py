@@ -1,6 +1,6 @@
 """How a program's author writes values: `phase = PARSE` where the stream holds `phase = 0`.
 
-Names are for people alone: no machine sees them, and a program's hash does not count them. Where
+Names are for display alone: no machine sees them, and a program's hash does not count them. Where
 none were given, what is known otherwise names a value: the vocabulary, the answers of the text
 format, the names of what a head carries or a set is matched against.
 """
@@ -66,7 +66,7 @@ def names_of_values(program: Program) -> dict[str, tuple[str, ...] | None]:
 
 
 def write_value(spec: Variable, names: tuple[str, ...] | None, value: Value | None) -> str:
-    """A value by its name; by itself where it has none."""
+    """The name of a value, or the value itself where it has none."""
     match spec, value:
         case SetValued(), frozenset() if names is not None:
             return "{" + ",".join(names[element] for element in sorted(value)) + "}"

@@ -22,10 +22,10 @@ from espalier.language.exact import meant
 Value = int | float | frozenset[int]
 InitFunction = Callable[[int], object]
 
-# No collection that is given is larger: what goes on beyond it is taken to have no end.
+# No collection that is given is larger; a longer one is taken to be endless.
 MOST_ITEMS = 4_000_000
 
-# A value costs a dimension of the residual stream; what is larger than this is a slip of the pen.
+# A value costs a dimension of the residual stream; a larger number is taken for a mistake.
 MOST_VALUES = 1_000_000
 
 OUT_OF_RANGE = ("refuse", "saturate", "wrap")
@@ -129,7 +129,7 @@ class Numerical:
 
     @cached_property
     def boundaries(self) -> tuple[float, ...]:
-        """The largest float of each bucket but the last, which tells floats apart exactly."""
+        """The largest float of each bucket but the last, which places every float exactly."""
         nearest = ((float(middle), middle) for middle in self.midpoints)
         return tuple(
             below if meant(below) <= middle else math.nextafter(below, -math.inf)
@@ -316,7 +316,7 @@ def as_real(value: object) -> float:
 
 
 def as_items(values: object, what: str) -> list[object]:
-    """What a collection holds; ProgramError if it is none, is text, or goes on and on."""
+    """What a collection holds; ProgramError if it is none, is text, or is endless."""
     if isinstance(values, str | bytes):
         raise ProgramError(f"{what} must be a collection; found {values!r}")
     if isinstance(values, list | tuple):
@@ -356,7 +356,7 @@ def _plain(value: object) -> object:
 
 
 def show_value(value: Value | None) -> str:
-    """A value as a person writes it: 3, 0.25, {1,2}, ∅."""
+    """A value as it is shown: 3, 0.25, {1,2}, ∅."""
     match value:
         case None:
             return "∅"

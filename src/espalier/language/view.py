@@ -16,7 +16,7 @@ from espalier.language.variables import Value, Variable, show_value
 
 
 class View(MutableMapping[str, Value]):
-    """What the function sees: reads follow `path` and extend it, writes are kept aside."""
+    """What the function sees: reads follow `path` and extend it, writes are held apart."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class View(MutableMapping[str, Value]):
         return f"where {read}" if read else "before reading anything"
 
     def _fail(self, message: str) -> NoReturn:
-        # Kept as well as raised, so that a function that catches everything cannot swallow it.
+        # Stored as well as raised, so that a function that catches everything cannot swallow it.
         self.error = self.error or ProgramError(message)
         raise self.error
 

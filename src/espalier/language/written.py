@@ -1,4 +1,4 @@
-"""What a decoder answers: the tokens it wrote after a prompt."""
+"""The result of a decoder: the tokens it wrote after a prompt."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Generation(Result):
 
     @property
     def sequence(self) -> tuple[int, ...]:
-        """The whole text: prompt and written tokens."""
+        """Prompt and written tokens."""
         return self.prompt + self.tokens
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a written token, with the layers that it took."""
+        """One row per written token, with the layers that it took."""
         import pandas as pd
 
         return pd.DataFrame({"token": self.tokens, "layers": self.layers})

@@ -1,6 +1,6 @@
 """What the MLP saw while a program ran: the paper's data set D of variable assignments (B.4).
 
-A program is run over a whole training set, layer by layer, and what it met is told apart exactly.
+A program is run over a training set, layer by layer; assignments are compared by exact values.
 Positions of a causal program that rest are left out: no sub-layer is applied to them.
 """
 
@@ -32,7 +32,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Assignments:
-    """The distinct assignments at the input of the MLP, one a row, in the order of first sight.
+    """The distinct assignments at the input of the MLP, one per row, in the order first seen.
 
     A variable's column holds codes as rules see them, -1 for null: a number is its bucket.
     """
@@ -72,7 +72,7 @@ def run_layers(
     max_layers: int | None,
     see: Callable[[Layer], None] | None = None,
 ) -> Mask:
-    """Run all sequences and show `see` every layer; for each rule, whether it held anywhere."""
+    """Run all sequences and pass every layer to `see`; for each rule, whether it held anywhere."""
     machine = Machine(program, record_rules=True)
     for numbers in chunks(sequences):
         first = machine.start([sequences[n] for n in numbers], np.asarray(numbers))
@@ -102,7 +102,7 @@ def mlp_inputs(
 
 
 def join_assignments(parts: Sequence[Assignments]) -> Assignments:
-    """All distinct assignments of several, in the order of first sight."""
+    """All distinct assignments of several, in the order first seen."""
     if len(parts) == 1:
         return parts[0]
     program = parts[0].program
@@ -112,7 +112,7 @@ def join_assignments(parts: Sequence[Assignments]) -> Assignments:
 
 
 class _Watcher:
-    """Keeps the state before each layer, of the sequences that still run."""
+    """Holds the state before each layer, of the sequences that still run."""
 
     def __init__(self, machine: Machine, first: State, see: Callable[[Layer], None]) -> None:
         self._machine, self._before, self._see = machine, first, see
@@ -126,13 +126,13 @@ class _Watcher:
 
 
 def exact_sizes(program: Program) -> list[int | None]:
-    """What `Distinct` is to know of a state's columns: numbers are told apart as reals."""
+    """The sizes that `Distinct` needs for a state's columns: numbers are compared as reals."""
     specs = program.specs.values()
     return [None if isinstance(spec, Numerical) else len(spec.values) for spec in specs]
 
 
 class Distinct:
-    """Finds the rows that were never seen before, by their exact values.
+    """Finds rows not seen before, by their exact values.
 
     `sizes` has the number of codes of each column, or None for a column of reals. Codes are read as
     the digits of a few 64-bit words, null being one more digit; a real is a word of its own.
@@ -155,7 +155,7 @@ class Distinct:
         self._seen: set[bytes] = set()
 
     def fresh(self, columns: Sequence[Column]) -> Ints:
-        """The numbers of the rows that are new, the first of equals, in their order."""
+        """The indices of new rows, the first of equal ones, in order."""
         words = np.stack([self._pack(word, columns) for word in self._words], axis=1)
         width = words.shape[1]
         keys = words.ravel() if width == 1 else words.view(f"V{8 * width}").ravel()

@@ -1,8 +1,7 @@
-"""What a program's traces teach the MLP: distinct vectors, and what it makes of them.
+"""What a program's traces teach the MLP: distinct input vectors and their outputs.
 
 Variable assignments on both sides of every MLP sub-layer, of every position, layer and input, are
-mapped to vectors as the compiler lays them out (the paper's C.1). The same pair comes up again and
-again; each is kept once.
+mapped to vectors as the compiler lays them out (the paper's C.1). Equal pairs are stored once.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def _look_through(traces: Traces, seen: _Seen) -> None:
 class _Seen:
     """Rows of codes on both sides of the MLP, each distinct one once.
 
-    What comes out depends on what goes in alone, so that rows are told apart by what goes in.
+    The output depends on the input alone, so rows are compared by their inputs.
     """
 
     def __init__(self, program: Program) -> None:

@@ -1,6 +1,6 @@
 """The minimal version of a program with respect to a set of inputs (the paper's Appendix C.2).
 
-What running the program on the inputs never needed is taken away: rules that held at no position
+Everything that the program never needed on the inputs is removed: rules that held at no position
 of any layer, and the first values of tokens and positions that were never seen; on request also
 single conditions of the rules that stay, which is the whole of Definition 1 (B.3). What is left is
 a program again, and whether it still works on other inputs is the question.
@@ -45,7 +45,7 @@ from espalier.runs import HERE, AnyWorkers, Counts, Workers, by_parts
 if TYPE_CHECKING:
     import pandas
 
-CHUNK = 4096  # inputs run at once, whoever runs them
+CHUNK = 4096  # inputs run at once, here or by a worker
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,10 +105,10 @@ def minimal(
 ) -> MinimalProgram:
     """`program` without the rules and first values that running it on `inputs` never needs.
 
-    With `constraints`, rules lose the conditions that are not needed either (Definition 1). On
-    those inputs it does exactly what `program` does. `max_layers` stops a program that does not
-    halt by itself. `workers` run it on some thousand inputs each; `progress` is told how many of
-    all have been run.
+    With `constraints`, rules also lose the conditions that are not needed (Definition 1). On those
+    inputs it does exactly what `program` does. `max_layers` stops a program that does not halt by
+    itself. `workers` run it on some thousand inputs each; `progress` is called with how many of all
+    inputs have been run.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-sequential-relative")
@@ -149,7 +149,7 @@ def minimal(
 def _needed(
     sequences: list[tuple[int, ...]], program: Program, max_layers: int | None, constraints: bool
 ) -> tuple[Mask, Assignments | None]:
-    """Which rules held on some inputs, and what the MLP saw there, if that is asked for."""
+    """Which rules held on some inputs and, if requested, what the MLP saw there."""
     if not as_flag("constraints", constraints, error=ConfigError):
         return run_layers(program, sequences, max_layers=max_layers), None
     assignments, held = mlp_inputs(program, sequences, max_layers=max_layers)

@@ -24,13 +24,13 @@ from espalier.results import Described
 
 Floats = NDArray[np.float64]
 
-# Assignments looked at together. Counts of a block are exact in float32.
+# Assignments processed together. Counts of a block are exact in float32.
 BLOCK = 4096
 
 
 @dataclass(frozen=True, repr=False)
 class RuleParameters(Described):
-    """W1 (a row a rule), b1, and the entries of W2 that are not zero (a dict a rule)."""
+    """W1 (one row per rule), b1, and the entries of W2 that are not zero (one dict per rule)."""
 
     program: Program
     w1: Floats

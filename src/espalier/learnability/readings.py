@@ -16,7 +16,7 @@ from espalier.interpreter import Column, Machine, State
 from espalier.language import Numerical, Program, Variable
 from espalier.learnability.assignments import training_set
 
-UNKNOWN = -1  # nothing is asked: null, padding, or a layer that the program did not take
+UNKNOWN = -1  # no target: null, padding, or a layer that the program did not take
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 KEY = b"espalier"
-# Rows that are written together.
+# Rows written together.
 ROWS = 1 << 16
 
 
@@ -86,7 +86,7 @@ class Traces(Result):
         return columns_of(self.program, self._of(sublayer), side)
 
     def vectors(self, sublayer: Sublayer = "mlp") -> tuple[Tensor, Tensor]:
-        """What a compiled model should hold before and after a sub-layer, a row a trace."""
+        """What a compiled model should hold before and after a sub-layer, one row per trace."""
         from espalier.compiler import encode, lay_out
 
         layout = lay_out(self.program)
@@ -101,7 +101,7 @@ class Traces(Result):
         return self.table.filter(pc.equal(self.table["sublayer"], sublayer))
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a trace: sub-layer, where it was seen, and every variable before and after."""
+        """One row per trace: sub-layer, where it was seen, and every variable before and after."""
         return self.table.to_pandas()
 
 
@@ -114,9 +114,9 @@ def record_traces(
     vectors: bool = False,
     max_layers: int | None = None,
 ) -> Traces:
-    """Run `program` on `inputs` and keep what goes into every sub-layer and what comes out of it.
+    """Run `program` on `inputs` and record what goes into every sub-layer and what comes out of it.
 
-    With `out`, rows go to that Parquet file as they come, which appears whole or not at all.
+    With `out`, rows are streamed to that Parquet file, which is written completely or not at all.
     `distinct` keeps the first of equal rows, and `vectors` also writes the residual stream.
 
     >>> import espalier as es
@@ -155,7 +155,7 @@ def record_traces(
 
 
 def read_traces(path: str | os.PathLike[str], program: Program | None = None) -> Traces:
-    """The traces in a file that `record_traces` wrote; of this very program, if one is given."""
+    """The traces in a file that `record_traces` wrote; if a program is given, of that one."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

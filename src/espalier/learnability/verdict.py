@@ -73,7 +73,7 @@ class LocalOptimum(Result):
     penalty: Literal["l1", "l2"]
     derivatives: Derivatives = field(repr=False)
     removable: tuple[tuple[Rule, Atom], ...]
-    """Conditions that no assignment fails alone, so that Definition 1 is not met.
+    """Conditions that no assignment fails alone, so that Definition 1 does not hold.
 
     Theorem 1 says that then the parameters are no strict coordinate-wise optimum. That is so if all
     conditions of a rule are such; if one is not, every single parameter is still held in place.
@@ -93,7 +93,7 @@ class LocalOptimum(Result):
 
     @property
     def minimal(self) -> bool:
-        """Whether the rule set meets Definition 1: no rule and no condition can go."""
+        """Whether the rule set satisfies Definition 1: no rule and no condition can be removed."""
         return bool((self.derivatives.w2 > 0).all()) and not self.removable
 
     @cached_property
@@ -121,7 +121,7 @@ class LocalOptimum(Result):
         return int(rules * (columns + 1 + len(self.parameters.rows)))
 
     def to_frame(self, *, zeros: bool = False) -> pandas.DataFrame:
-        """One row a parameter that is not zero (or every one): derivatives and whether it offends.
+        """One row per nonzero parameter (or every one): derivatives and whether it offends.
 
         A parameter at zero never offends (Lemma 2).
         """

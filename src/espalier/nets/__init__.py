@@ -1,4 +1,4 @@
-"""Torch modules that know nothing of programs, one sub-room an architecture.
+"""Torch modules that know nothing of programs, one subpackage per architecture.
 
 `compiled` is the Transformer that programs become, `plain` a textbook one, `transformer` the
 stacked Transformers that are trained, `lstm` the language models. What they share is here: random

@@ -1,7 +1,7 @@
 """A textbook Transformer: embeddings, blocks of softmax attention and a ReLU MLP, an unembedding.
 
-It knows nothing of programs and has no normalisation. A token of its own stands before every
-sequence, so that a head that finds nothing has a place to look at.
+It knows nothing of programs and has no normalisation. A token of its own precedes every sequence,
+so that a head that finds nothing has a place to attend to.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _empty(block: PlainBlock) -> PlainBlock:
 
 
 def _sharing(block: PlainBlock, config: PlainConfig) -> PlainBlock:
-    """Another block, which hooks can tell apart, with the same parameters."""
+    """Another block, which hooks can distinguish, with the same parameters."""
     with torch.device("meta"):
         other = PlainBlock(config)
     for name, parameter in block.named_parameters():

@@ -1,4 +1,4 @@
-"""Whether networks, and what is computed of them, fit into memory, told before any of it is made.
+"""Whether networks, and what is computed of them, fit into memory, checked before making any.
 
 A system that promises more memory than it has would fill all of it before it refuses.
 """

@@ -1,8 +1,8 @@
 """Elementary functions that round alike from the first call on.
 
 oneMKL 2024.2, which computes torch's elementary functions on x86 CPUs, chooses a kernel for each
-when it is first called. Where two threads both make that call, one of them is now and then answered
-by a less exact kernel, that once (github.com/pytorch/pytorch/issues/188792): in 9 of 1,461 new
+when it is first called. Where two threads both make that call, one of them now and then gets a less
+exact kernel, for that call only (github.com/pytorch/pytorch/issues/188792): in 9 of 1,461 new
 processes `tanh` of 400,000 numbers by two threads was not what it was in the others, and in none of
 1,516 that had called it by one thread before.
 """

@@ -1,4 +1,4 @@
-"""Safetensors files with checksums of all that is in them, and no error of another making."""
+"""Safetensors files with checksums of all that is in them, and errors of this package only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from espalier.files import atomic_path, check_readable, folder_beside
 Tensors = dict[str, Tensor]
 
 CHECKSUMS = "checksums"
-# Where the checksum of the metadata stands among those of the tensors.
+# The key of the metadata's checksum among those of the tensors.
 _METADATA = ""
 _BEGINNING = '{"": "'  # of a table of checksums
 
@@ -26,7 +26,7 @@ _BEGINNING = '{"": "'  # of a table of checksums
 def write_safetensors(
     path: str | os.PathLike[str], tensors: Mapping[str, Tensor], metadata: Mapping[str, str]
 ) -> None:
-    """Write tensors, metadata and the checksums of both, whole or not at all."""
+    """Write tensors, metadata and the checksums of both, completely or not at all."""
     from safetensors.torch import save_file
 
     held = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -57,7 +57,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> tuple[Tensors, dict[str, s
 def check_checksums(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """Refuse with a ModelError what is not as it was written, by name.
 
-    A file of another making has no checksums, and is taken as it is.
+    A file from elsewhere has no checksums, and is taken as it is.
     """
     if CHECKSUMS not in metadata:
         if any(text.startswith(_BEGINNING) for text in metadata.values()):
@@ -107,7 +107,7 @@ def parse_json(text: str) -> Any:
 
 
 def _difference(name: str, written: object, found: object) -> str:
-    remedy = "make or copy the file anew (to edit a model, load it, change it and save it)"
+    remedy = "make or copy the file again (to edit a model, load it, change it and save it)"
     if name == _METADATA:
         return f"its metadata are not those that were written; {remedy}"
     if found is None:

@@ -1,7 +1,7 @@
-"""Anyone's network as plain data: LSTM, GRU, Transformer, and the tokens of people's text.
+"""Networks of any origin as plain data: LSTM, GRU, Transformer; and text as tokens.
 
-`network` reads a module into a `Network` of `blocks`; `plain` runs it. What is made of the parts,
-decompositions and other attributions, is in `espalier.decomposition`.
+`network` reads a module into a `Network` of `blocks`; `plain` runs it. Decompositions and other
+attributions are in `espalier.decomposition`.
 """
 
 from espalier.networks import plain

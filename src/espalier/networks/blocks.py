@@ -1,6 +1,6 @@
-"""What a network is made of, as plain data: tensors and sizes, and no code of anyone's.
+"""The parts of a network as plain data: tensors and sizes, without code.
 
-Every architecture is read into these few types, and what takes networks apart knows only these.
+Every architecture is read into these few types, and decompositions know only these.
 A Transformer's sub-layer turns x into after(x + body(before(x))), either norm left out.
 
 Axes: N positions, D residual, O out, I in, h heads, k width of a head, V words.
@@ -51,7 +51,7 @@ class Norm:
 
 @dataclass(frozen=True)
 class Activation:
-    """A function of each number by itself, by its name."""
+    """An elementwise function, by its name."""
 
     name: ActivationName
 

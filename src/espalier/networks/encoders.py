@@ -64,7 +64,7 @@ def read_trained(model: Trained) -> Network:
     """The encoder of a Transformer that was trained here; T5's layout."""
     shape, weights = model.shape, {name: w.detach() for name, w in model.weights.items()}
     if shape.decoder:
-        raise ModelError("it has a decoder that attends to an encoder, which is not taken apart")
+        raise ModelError("it has a decoder that attends to an encoder, which cannot be decomposed")
     if len(weights["embedding"]) != 1:
         raise ModelError(f"{len(weights['embedding'])} models are stacked; give one: models[0]")
     own = {name: tensor[0].float() for name, tensor in weights.items()}
@@ -135,9 +135,9 @@ def read_compiled(module: FixedDepth) -> Network:
 
 
 def watched(net: Network, module: FixedDepth) -> Network:
-    """The network, which refuses what a program halts on before its layers are done.
+    """The network, which refuses inputs on which a program halts before its layers are done.
 
-    A compiled network stays as it is from then on, which layers that all run cannot say.
+    A compiled network stays as it is from then on, which a fixed number of layers cannot express.
     """
     encoder, embed = module.encoder, net.embed
 

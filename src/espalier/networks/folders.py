@@ -1,6 +1,6 @@
 """Folders of `transformers` models as networks: weights, configuration and tokenizer.
 
-Nothing is fetched and no code that lies in a folder is run.
+Nothing is downloaded and no code in a folder is run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One member of stacked language models as a network's body, where its weights lie."""
+"""One member of stacked language models as a network's body, sharing its weights."""
 
 from __future__ import annotations
 

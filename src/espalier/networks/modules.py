@@ -1,4 +1,4 @@
-"""What torch's own modules hold, and what stands before and after a body in someone's module.
+"""The contents of torch's own modules, and what comes before and after a body in a user's module.
 
 The parts before a body are not read: the vectors that enter it are taken by a hook. Those after it
 are the leaves that a forward pass calls after it, in order.
@@ -24,7 +24,7 @@ class _CapturedError(Exception):
     """Carries what entered a module; the rest of the forward pass is not run."""
 
     def __init__(self, vectors: Any) -> None:
-        super().__init__()  # as text, which an error of it quotes, they would take a while
+        super().__init__()  # as an error's text, tensors would take a while
         self.vectors = vectors
 
 
@@ -34,7 +34,7 @@ def linear_of(module: Any) -> Linear:
     if type(module).__name__ == "Conv1D":
         weight = weight.T.contiguous()
     elif not isinstance(module, nn.Linear):
-        raise ModelError(f"a {type(module).__name__} stands where a linear layer is expected")
+        raise ModelError(f"a {type(module).__name__} was found where a linear layer is expected")
     return Linear(weight, None if module.bias is None else module.bias.detach())
 
 
@@ -47,7 +47,7 @@ def norm_of(module: Any) -> Norm:
         eps = getattr(module, "variance_epsilon", getattr(module, "eps", None))
         eps = torch.finfo(module.weight.dtype).eps if eps is None else eps
         return Norm(weight, None, eps, centred=False)
-    raise ModelError(f"a {type(module).__name__} stands where a norm is expected")
+    raise ModelError(f"a {type(module).__name__} was found where a norm is expected")
 
 
 def activation_of(given: Any) -> ActivationName:
@@ -98,7 +98,7 @@ def capture(module: nn.Module, inside: nn.Module, tokens: Tensor) -> Tensor:
 
 
 class Around:
-    """A module of someone's own: its bodies, what enters them and what follows."""
+    """A user's module: its bodies, what enters them and what follows."""
 
     def __init__(self, module: nn.Module) -> None:
         self._module = module

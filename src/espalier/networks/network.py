@@ -1,4 +1,4 @@
-"""A network as a value: what enters it, what it is made of, and how text becomes its tokens."""
+"""A network as a value: the vectors that enter it, its parts, and its tokenizer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from espalier.results import Described
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Network(Described):
-    """A network that can be taken apart: vectors of tokens, a body, and a head that gives logits.
+    """A network that can be decomposed: vectors of tokens, a body, and a head that gives logits.
 
     `embed` gives the vectors that enter the body, one for each token and of nothing else. The last
     part of the head is a linear one; its bias belongs to no part of a decomposition.
@@ -91,7 +91,7 @@ class Network(Described):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are, and all that is computed of them."""
+        """Where the weights are, and where everything is computed."""
         return self._decoder.weight.device
 
     @property

@@ -1,6 +1,6 @@
 """A network's states and logits from the vectors that enter its body, plainly computed.
 
-What a module's own logits are compared with, and what methods that only look at outputs run.
+A module's own logits are compared with these, and methods that need only outputs run them.
 Differentiable in the inputs; axes as in `blocks`, B rows of vectors.
 """
 

@@ -1,7 +1,7 @@
 """GPT-2, LLaMA-like and BERT-like models of transformers, read by the names of their modules.
 
-transformers itself is not imported: a model brings its modules. What a block holds besides is
-refused by name, and what its configuration changes shows in the logits that are compared.
+transformers itself is not imported: a model brings its modules. Anything else in a block is refused
+by name, and what its configuration changes shows when logits are compared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`network`: a module of anyone's as a `Network`, checked against its own logits.
+"""`network`: any supported module as a `Network`, checked against its own logits.
 
-What is not one of the architectures known here is refused by the name of the module that does not
-fit; nothing of a module is left out in silence, since its own logits on random tokens are compared
-with those of the parts that were found in it.
+Unknown architectures are refused by the name of the module that does not fit; no part of a module
+is left out silently, since its own logits on random tokens are compared with those of the parts
+that were found in it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def network(
     causal: bool | None = None,
     device: torch.device | str | None = None,
 ) -> Network:
-    """A network for `decompose` and `interdependence`, whoever made it.
+    """A network for `decompose` and `interdependence`, of any origin.
 
     `module` is a language model with an nn.LSTM, nn.GRU or nn.TransformerEncoder in it, GPT-2, a
     LLaMA-like or a BERT-like model of transformers, a Transformer trained here, or a compiled
@@ -103,7 +103,7 @@ def read_module(
 
 
 def _language_model(module: nn.Module | dict[str, Tensor]) -> LanguageModel | None:
-    """The module as a language model of ours, which has faster ways, if it is just that."""
+    """The module as one of our language models, which have faster code, if it is one."""
     if isinstance(module, LanguageModel):
         return module
     weights = module.values() if isinstance(module, dict) else module.parameters()
@@ -114,7 +114,7 @@ def _language_model(module: nn.Module | dict[str, Tensor]) -> LanguageModel | No
 
 
 def module_dtype(module: nn.Module) -> torch.dtype:
-    """float32 or float64; what is narrower is refused, as decompositions are not in it."""
+    """float32 or float64; narrower types are refused, as decompositions do not support them."""
     for name, weights in module.named_parameters():
         if weights.dtype not in (torch.float32, torch.float64):
             raise ModelError(
@@ -170,7 +170,7 @@ def _network(
 
 
 def _custom(module: nn.Module, causal: bool | None) -> Network:
-    """A module of someone's own around a body that torch has."""
+    """A user's module around a body that torch has."""
     around = Around(module)
     body: Body
     if isinstance(around.bodies[0][1], nn.TransformerEncoder):
@@ -192,7 +192,7 @@ def _full_precision() -> Iterator[None]:
     """Products as exact as their type, and layers as they are written.
 
     On CUDA a fused attention and TF32 are off by more than is allowed, and torch's fast path for
-    encoder layers has the tanh approximation where exact GELU is asked for.
+    encoder layers has the tanh approximation where exact GELU is set.
     """
     before, fast = torch.get_float32_matmul_precision(), torch.backends.mha.get_fastpath_enabled()
     torch.set_float32_matmul_precision("highest")

@@ -1,4 +1,4 @@
-"""Text as people write it, in the tokens of a network: ids, words, and where they stand."""
+"""Text in the tokens of a network: ids, words, and their places."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORD = re.compile(r"<\w+>|\[\w+\]|\d+(?:[.,]\d+)*|\w+(?:['\u2019-]\w+)*|[^\w\s]"
 
 @dataclass(frozen=True)
 class Tokens:
-    """A sentence as the network reads it, and as people do; `spans` where it was given as text."""
+    """A sentence in numbers and in words; `spans` where it was given as text."""
 
     ids: tuple[int, ...]
     words: tuple[str, ...]
@@ -40,7 +40,7 @@ class Tokenizer(Protocol):
 
 
 class WordTokenizer:
-    """Words of a vocabulary; punctuation stands apart, and case is kept if the vocabulary has any.
+    """Words of a vocabulary; punctuation is separate, and case is kept if the vocabulary has any.
 
     >>> WordTokenizer(Vocabulary(("it", "ran", "."))).read("It ran.").words
     ('it', 'ran', '.')

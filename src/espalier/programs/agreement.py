@@ -1,4 +1,4 @@
-"""What comparing the two machines says: how much was compared, and where they disagree."""
+"""The result of comparing the two machines: how much was compared, and where they disagree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from espalier.results import Result
 if TYPE_CHECKING:
     import pandas
 
-# Disagreements kept; all are counted.
+# Disagreements that are stored; all are counted.
 KEPT = 1000
 
 
@@ -61,7 +61,7 @@ class Verification(Result):
         return not self.count and not self.errors
 
     def add(self, found: Iterable[Disagreement]) -> None:
-        """Count disagreements, and keep those of the first inputs."""
+        """Count disagreements, and store those of the first inputs."""
         for one in found:
             self.count += 1
             self.disagreements.append(one)
@@ -69,24 +69,24 @@ class Verification(Result):
                 self.keep_first()
 
     def keep_first(self) -> None:
-        """Put inputs in their order, whatever order they came in, and forget what is too many."""
+        """Sort by input, and drop the disagreements beyond the limit."""
         self.disagreements.sort(key=lambda one: one.input)
         del self.disagreements[KEPT:]
         self.errors = dict(sorted(self.errors.items()))
 
     @classmethod
     def of(cls, parts: Iterable[Verification], *, edited: bool) -> Verification:
-        """That of all inputs, by those of parts of them."""
-        whole = cls(0, edited=edited)
+        """The verification of all inputs, from those of parts of them."""
+        total = cls(0, edited=edited)
         for part in parts:
-            whole.disagreements += part.disagreements[: KEPT - len(whole.disagreements)]
-            whole.errors |= part.errors
+            total.disagreements += part.disagreements[: KEPT - len(total.disagreements)]
+            total.errors |= part.errors
             for name in ("inputs", "layers", "values", "count"):
-                setattr(whole, name, getattr(whole, name) + getattr(part, name))
-        return whole
+                setattr(total, name, getattr(total, name) + getattr(part, name))
+        return total
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a disagreement."""
+        """One row per disagreement."""
         import pandas as pd
 
         names = list(Disagreement.__dataclass_fields__)

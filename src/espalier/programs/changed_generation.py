@@ -1,6 +1,6 @@
-"""Writing under interventions: every token is answered from the whole text, with nothing kept.
+"""Writing under interventions: every token is computed from the whole text, without a cache.
 
-A position that has halted is not computed again by the decoders that keep keys and values, but an
+A position that has halted is not computed again by the decoders that cache keys and values, but an
 intervention may change it in a later layer, which later text may reach.
 """
 
@@ -39,7 +39,7 @@ class ChangedDecoder:
         self._layers = np.zeros(len(lists), dtype=np.int64)
 
     def extend(self, tokens: Sequence[Sequence[int]]) -> list[Written]:
-        """What each row's last position answers after these tokens more, at least one a row."""
+        """The answer of each row's last position after these tokens more, at least one per row."""
         for row, new in zip(self._rows, tokens, strict=True):
             self._texts[row].extend(new)
         texts = [self._texts[row] for row in self._rows]
@@ -55,12 +55,12 @@ class ChangedDecoder:
             if answer is None:
                 raise ProgramError(
                     f"input {row}: the output at position {len(self._texts[row]) - 1} is null "
-                    "under these interventions, and null is no token to go on with"
+                    "under these interventions, and null is no token to continue with"
                 )
         return [Written(int(o), int(n)) for o, n in zip(answers, layers, strict=True)]
 
     def keep(self, rows: NDArray[np.bool_]) -> None:
-        """Go on with some of the rows only."""
+        """Continue with some of the rows only."""
         self._rows = self._rows[rows]
 
     def finished(self, found: Sequence[Generation]) -> list[Generation]:

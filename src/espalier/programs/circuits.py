@@ -1,6 +1,6 @@
 """The circuit of a program: which heads, rules and tokens feed an output, over a set of inputs.
 
-It is what a method that looks for circuits should find. It leaves out what only guards a value:
+A method that looks for circuits should find it. It leaves out what only guards a value:
 `Trace.explain` has that, input by input.
 """
 

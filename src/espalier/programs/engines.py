@@ -1,4 +1,4 @@
-"""The two machines, answering a chunk of cases at a time, wherever that is."""
+"""The two machines, answering a chunk of cases at a time, in any process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Interpreter:
 class Compiled:
     """Answer through Transformer weights; on a CPU by `workers` processes of one thread each.
 
-    With a dask `cluster`, one on a device is for workers that are tagged with a GPU.
+    With a dask `cluster`, an engine on a device uses the workers that are tagged with a GPU.
     """
 
     workers: AnyWorkers | None = None
@@ -54,7 +54,7 @@ class Compiled:
 
     @property
     def on_device(self) -> bool:
-        """Whether it is for a GPU."""
+        """Whether it runs on a GPU."""
         return self.device != "cpu"
 
 
@@ -62,7 +62,7 @@ Engine = Interpreter | Compiled
 
 
 def workers_for(engine: Engine, cases: int) -> Workers:
-    """Who answers: this process where one is enough."""
+    """The workers that answer: this process where one is enough."""
     on_device = isinstance(engine, Compiled) and engine.on_device
     asked = Workers.of(engine.workers or 0, engine.cluster)
     if asked.cluster is not None:
@@ -79,7 +79,7 @@ _built: dict[str, Any] = {}
 
 @dataclass(frozen=True)
 class Machine:
-    """Answers chunks; travels to other processes as data."""
+    """Answers chunks; it can be pickled for other processes."""
 
     program: Program
     engine: Engine

@@ -1,4 +1,4 @@
-"""Every case answered, chunk by chunk; what was answered is on the disk before the next chunk."""
+"""Every case answered, chunk by chunk; a chunk is saved before the next one begins."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def evaluate(
 ) -> Evaluation:
     """Answer every case with `entry`'s program, or with another `program` in its place.
 
-    With `out`, rows are kept in that folder as they come, and a run that was stopped goes on.
+    With `out`, rows are saved in that folder as they come, and a run that was stopped is resumed.
 
     >>> import espalier as es
     >>> from espalier.programs import Case, Interpreter
@@ -76,14 +76,14 @@ def evaluate(
         return asked.in_memory() if out is None else asked.in_folder(RunFolder.create(out))
     except KeyboardInterrupt as stopped:
         counts = f"interrupted after {asked.done:,} of {len(cases):,} cases"
-        where = f"saved in {out}: the same command goes on from there"
+        where = f"saved in {out}: the same command resumes from there"
         kept = "nothing was saved: no folder" if out is None else where
         raise Interrupted(f"{counts}; {kept}") from stopped
 
 
 @dataclass
 class _Asked:
-    """What is to be answered, and how many cases have been."""
+    """The cases to be answered, and how many have been."""
 
     entry: Entry
     program: Program
@@ -102,7 +102,7 @@ class _Asked:
         self.size = engines.DEVICE_CHUNK if self.gpu else engines.CHUNK
 
     def in_memory(self) -> Evaluation:
-        """All rows, kept nowhere."""
+        """All rows, not saved."""
         found: dict[str, list[Row]] = {}
         for job, (rows, peak) in run_jobs(self.machine.measured, self._jobs(), self.workers):
             found[job.name] = rows
@@ -118,7 +118,7 @@ class _Asked:
             return self._result(folder.rows(CASES), manifest["seconds"])
 
     def _jobs(self) -> Iterator[Job]:
-        """Chunks of cases, the same whoever answers them."""
+        """Chunks of cases, the same for any number of workers."""
         for first in range(0, len(self.cases), self.size):
             some = list(self.cases[first : first + self.size])
             tokens = [list(self.entry.encode(case.given)) for case in some]

@@ -42,7 +42,7 @@ class Evaluation(Result):
         return [row for row in self.rows if not row["right"]]
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a case: number, size, layers, right, and the answer where it was wrong."""
+        """One row per case: number, size, layers, right, and the answer where it was wrong."""
         import pandas as pd
 
         return pd.DataFrame(list(self.rows))

@@ -1,8 +1,8 @@
 """Write with a causal program: the loop of A.3, in which what is written is read again.
 
 The output of the last position is the next token, so the output variable's values are tokens.
-Every position is computed once: what it offers to later ones is kept, layer by layer, and no
-later token can change it.
+Every position is computed once: its keys and values are cached, layer by layer, and no later
+token can change them.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ PART = 256  # inputs that a worker is given at once
 
 
 class Decoder(Protocol):
-    """A machine that goes on from where it was."""
+    """A machine that continues from where it stopped."""
 
     def extend(self, tokens: Sequence[Sequence[int]]) -> list[Written]:
-        """What each row's last position answers after these tokens more."""
+        """The answer of each row's last position after these tokens more."""
 
     def keep(self, rows: NDArray[np.bool_]) -> None:
-        """Go on with some of the rows only."""
+        """Continue with some of the rows only."""
 
 
 def generate(
@@ -91,8 +91,8 @@ def generate_many(
 ) -> list[Generation]:
     """What was written after prompts of any lengths, in the order given.
 
-    `max_tokens` is one number for all, or one a prompt; `interventions` one list for all, or one a
-    prompt.
+    `max_tokens` is one number for all, or one per prompt; `interventions` one list for all, or one
+    per prompt.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-scratchpad")
@@ -146,7 +146,7 @@ def ask(
     max_layers: int | None = None,
     workers: AnyWorkers = HERE,
 ) -> list[Answer]:
-    """The answers of `entry` to what people write, on symbols or by `model`.
+    """The answers of `entry` to inputs as users write them, on symbols or by `model`.
 
     `workers` answer some hundred inputs each.
     """
@@ -198,7 +198,7 @@ def _write(
     while rows:
         going = np.array([not stopped[n] and len(texts[n]) < limits[n] for n in rows])
         if not going.all():
-            # A row that is done must not go on: its program may not run on what comes after.
+            # A row that is done must stop: its program may not run on what comes after.
             decoder.keep(going)
             rows, new = _chosen(rows, going), _chosen(new, going)
         if rows:

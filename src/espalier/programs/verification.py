@@ -52,7 +52,7 @@ def verify(
     Without `strict`, a rule that reads an undefined variable is not an error but a rule that does
     not hold, and such inputs are compared as well. It is so under `interventions`, one list of them
     for all inputs or one list for each. `workers` compare some hundred inputs each; `progress` is
-    told how many of all have been compared.
+    called with how many of all have been compared.
 
     >>> import espalier as es
     >>> entry = es.zoo.load("parity-sequential-relative")
@@ -131,7 +131,7 @@ def _compare_chunk(
     max_layers: int | None,
     result: Verification,
 ) -> None:
-    """Every layer of the inputs that the interpreter ran, and what the model's loop answers."""
+    """Every layer of the inputs that the interpreter ran, and the outputs of the model's loop."""
     good = {number: sequences[number] for number in runs}
     # One layer more than any needs: enough to see a model that halts late or never.
     most = 1 + max((run.layers for run in runs.values()), default=0)
@@ -154,9 +154,9 @@ def _answers_of_late(
     runs: Mapping[int, Run],
     answers: Mapping[int, Run],
 ) -> dict[int, Run]:
-    """What the model answers after one layer more than its input needs, where it went on.
+    """The model's answers after one layer more than its input needs, where it ran longer.
 
-    So what is said of an input does not depend on those that it was compared with.
+    So the result for an input does not depend on the others in its batch.
     """
     late = {n: run.layers + 1 for n, run in runs.items() if answers[n].layers > run.layers + 1}
     found = dict[int, Run]()
@@ -168,7 +168,7 @@ def _answers_of_late(
 
 
 def _comparer(model: CompiledModel, result: Verification) -> Compare:
-    """What notes the differences between a state and the stream under interventions."""
+    """A function that records the differences of a state and the stream under interventions."""
 
     def compare(state: State, z: torch.Tensor, sublayer: str) -> None:
         result.layers += len(state.batch) if sublayer == "mlp" else 0
@@ -237,7 +237,7 @@ def _differences(
     entries = len(state.batch.example)
     result.values += entries * len(state.columns)
     inexact = [name for name in state.columns if not is_exact(layout, name)]
-    # Nearly always every exact encoding is right, which one comparison of vectors tells.
+    # Nearly always every exact encoding is right, which one comparison of vectors shows.
     held = layout.read(z).float().cpu()
     off = (held - encode_meanings(layout, state.columns)).abs() > tolerance(layout)
     off[:, layout.own] = False
@@ -306,7 +306,7 @@ def _show(program: Program, name: str, found: float) -> str:
 def _compare_runs(
     program: Program, found: dict[int, Run], expected: dict[int, Run], result: Verification
 ) -> None:
-    """The same of what the model's own loop answers: outputs and number of layers."""
+    """The same for the model's own loop: outputs and number of layers."""
     for number, run in found.items():
         want = expected[number]
         if run.layers != want.layers:

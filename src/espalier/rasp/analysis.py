@@ -176,7 +176,7 @@ class _Analysis:
         try:
             return possible_means(known, self.longest, most=FEW_MEANS)
         except ProgramError:
-            return None  # selected values that differ are then refused where they are met
+            return None  # selected values that differ are then refused during the run
 
 
 def _different(values: Iterable[Any]) -> tuple[Any, ...]:

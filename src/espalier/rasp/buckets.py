@@ -1,4 +1,4 @@
-"""Buckets for numbers of which some need not be told apart."""
+"""Buckets for numbers of which some need not be distinguished."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Bucketed:
 
 
 def group(numbers: Iterable[tuple[Fraction, Any]], seen_as: Callable[[Any], Any]) -> Bucketed:
-    """Buckets that tell numbers apart where `seen_as` of their values differ.
+    """Buckets that distinguish numbers where `seen_as` of their values differ.
 
     Of neighbours that look the same only the first and the last are buckets, so that boundaries
     lie where they would with a bucket for each number.

@@ -1,6 +1,6 @@
 """What can be written: sequences of values, and selectors of positions.
 
-An expression stands for one value at each position of an input. An expression that is used twice
+An expression has one value at each position of an input. An expression that is used twice
 is computed once. Operators make new expressions, `==` among them: see `operators`.
 """
 
@@ -50,7 +50,7 @@ class _Base(Operators):
     def _elementwise(
         self, function: Callable[..., Any], *, left: object = _ABSENT, right: object = _ABSENT
     ) -> Map:
-        """`function` of this expression and of what stands to its left or right."""
+        """`function` of this expression and of the operand to its left or right."""
         given = [side for side in (left, self, right) if side is not _ABSENT]
         operands: Any = tuple(side for side in given if isinstance(side, _Base))
         constants = [side for side in given if not isinstance(side, _Base)]
@@ -156,9 +156,9 @@ def select_all() -> Selector:
 def aggregate(selector: Selector, values: Expression, default: Any = REQUIRED) -> Aggregate:
     """The value that all selected positions share, or else the mean of their numbers.
 
-    `default` stands where none is selected. Where selected positions differ and are no numbers,
-    or none is selected and there is no default, the interpreter raises UndefinedError. `numerical`
-    and `categorical` say which of the two it is.
+    It is `default` where none is selected. Where selected positions differ and are no numbers, or
+    none is selected and there is no default, the interpreter raises UndefinedError. `numerical` and
+    `categorical` say which of the two it is.
     """
     default = check_hashable(default, "the default of an aggregate")
     return Aggregate(check_selector(selector), _expression(values), default)
@@ -182,7 +182,7 @@ def exists(selector: Selector) -> Aggregate:
 
 
 def shift(values: Expression, steps: int, default: Any = None) -> Aggregate:
-    """What stands `steps` to the left (to the right, if negative); `default` beyond the ends."""
+    """The value `steps` to the left (to the right, if negative); `default` beyond the ends."""
     distance = as_integer(steps, "the steps of a shift")
     return aggregate(select(indices, indices, lambda k, q: k == q - distance), values, default)
 

@@ -1,4 +1,4 @@
-"""What is known of one expression: its possible values, their origin, and when they are there."""
+"""What is known of one expression: its possible values, their origin, and when they are known."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Fact:
-    """Possible values, the layer after which they are there, and where they come from."""
+    """Possible values, the layer after which they are known, and where they come from."""
 
     values: tuple[Any, ...]
     layer: int

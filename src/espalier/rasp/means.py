@@ -42,7 +42,7 @@ def possible_means(
 
 
 def well_spaced(means: Iterable[Fraction]) -> bool:
-    """Whether float32 tells neighbouring means apart, next to the largest of them."""
+    """Whether float32 distinguishes neighbouring means, next to the largest of them."""
     numbers = sorted(map(float, means))
     largest = max(map(abs, numbers), default=0.0)
     return all(high - low > SPACING * largest for low, high in itertools.pairwise(numbers))

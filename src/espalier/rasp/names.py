@@ -1,4 +1,4 @@
-"""Names for what a translation makes, none of them given twice."""
+"""Unique names for the variables and heads of a translation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ RESERVED = ("step", "is_bos")
 class Names:
     """A name for each expression, and for each part of one, such as its head.
 
-    What a person has named comes first and keeps its name; whatever else would be called the same
-    gets a number.
+    Names that the user gave are taken first and unchanged; others that would be the same get a
+    number.
     """
 
     def __init__(self, nodes: Iterable[Expression]) -> None:

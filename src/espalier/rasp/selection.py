@@ -1,7 +1,7 @@
 """A selector as parts that heads can read: tables of keys and queries, some up to a position only.
 
 A comparison of (x, index) with (y, index), such as the one that sorts with ties broken by place,
-has as many keys as pairs. Where for each x and y it depends on nothing but whether the key stands
+has as many keys as pairs. Where for each x and y it depends on nothing but whether the key is
 before, at or after the query, it is a sum of selections over x and y alone, each with a reach:
 
     after the query     = all - up to it
@@ -176,7 +176,7 @@ def _compare(selector: Selector, tests: Any, keys: Any, queries: Any) -> Truth:
 
 
 def _kinds(found: Truth, causal: bool) -> list[tuple[int, int, int]] | None:
-    """For each key whether what stands before, at and after the query is selected.
+    """For each key whether positions before, at and after the query are selected.
 
     None if some, but not all, of these are.
     """
@@ -185,7 +185,7 @@ def _kinds(found: Truth, causal: bool) -> list[tuple[int, int, int]] | None:
     masks = np.stack([region.ravel() for region in regions], 1).astype(np.float32)
     counts = found.reshape(len(found), -1).astype(np.float32) @ masks
     full = counts == masks.sum(0)
-    if causal:  # what stands after is never seen: as if all did that stand at the query
+    if causal:  # what comes after is never seen: as if selected like the query itself
         counts[:, 2], full[:, 2] = np.where(full[:, 1], masks[:, 2].sum(), 0), full[:, 1]
     if not ((counts == 0) | full).all():
         return None

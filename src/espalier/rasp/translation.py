@@ -2,14 +2,14 @@
 
 All heads of a universal layer run in every layer, so a variable `step` counts layers, and a rule
 that reads a head names the step at which that head means something. Code 0 of every variable is
-blank: not written yet, or the BOS that stands before each input. Written means blank no more, so
+blank: not written yet, or the BOS before each input. Written means blank no more, so
 no rule needs to know an old value.
 
 select      A predicate of key and query becomes a set variable: the keys that a query selects.
 width       One head averages "is BOS" over BOS and what is selected: 1 / (width + 1).
-default     The same head with two buckets tells whether anything is selected at all.
-mean        A head averages numbers, with a bucket for each mean that some reader tells apart.
-None        A head that carries "is None" tells that no selected value is, or that all are.
+default     The same head with two buckets says whether anything is selected at all.
+mean        A head averages numbers, with a bucket for each mean that some reader distinguishes.
+None        A head that carries "is None" says that no selected value is, or that all are.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def translate(
 
 
 def _text(words: tuple[Any, ...], values: tuple[Any, ...]) -> TextFormat | None:
-    """How inputs and outputs are written, if that tells all words apart."""
+    """How inputs and outputs are written, if all words are then different."""
     symbols = tuple(map(str, words))
     if len({*symbols}) < len(symbols) or any(set(s) & set(" ,[]") or not s for s in symbols):
         return None
@@ -144,7 +144,7 @@ class _Translator:
                 yield from self._aggregated(node, form, fact)
 
     def _read(self, node: Expression, layer: int) -> list[Way]:
-        """How rules of `layer` see an expression: as it comes about, or through its variable."""
+        """How rules of `layer` see an expression: as it is computed, or through its variable."""
         if self.facts[node].layer == layer:
             return self.ways[node]
         code = self.views.code(node)
@@ -155,7 +155,7 @@ class _Translator:
         return group(numbers, lambda value: self._seen(node, value))
 
     def _seen(self, node: Expression, value: Any) -> list[Any]:
-        """What the last of the maps that read a value in its layer make of it."""
+        """The results of the last of the maps that read a value in its layer."""
         found, stack = [], [(node, value)]
         while stack:
             reader, value = stack.pop()

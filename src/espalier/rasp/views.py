@@ -28,7 +28,7 @@ class View:
 
 
 class Views:
-    """The views that were asked for, each made once."""
+    """The views that are needed, each made once."""
 
     def __init__(self, facts: Facts, names: Names) -> None:
         self.facts, self.names = facts, names

@@ -1,8 +1,8 @@
 """A run is a folder: its manifest, measures and checkpoints, and the loop that fills it.
 
-Whatever is many independent jobs is done by `run_jobs`, and `fill_table` keeps what they find.
-Used alike by training, evaluation, learnability and experiments. Nothing here knows what is
-trained: the loop asks a `Learner`. torch is imported when it is needed.
+`run_jobs` runs many independent jobs, and `fill_table` saves their rows. Training, evaluation,
+learnability and experiments all use this room. Nothing here knows what is trained: the loop calls a
+`Learner`. torch is imported only when it is needed.
 """
 
 from espalier.files import MANIFEST

@@ -1,7 +1,7 @@
-"""A dask scheduler seen from the process that gives it jobs: reached, watched, and told when gone.
+"""A connection to a dask scheduler, from the process that submits jobs to it.
 
-What goes wrong is told in one line: nobody answers, no worker is there or has what a job wants, or
-the scheduler goes away.
+Failures are reported in one line: nothing answers, there is no worker or none with the device that
+a job needs, or the scheduler goes away.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 
 from espalier.errors import ConfigError, EspalierError
 
-ANSWER_SECONDS = 30  # in which a scheduler, on a busy machine too, should answer
-LOOK_SECONDS = 2.0  # between two looks whether there still is a worker
+ANSWER_SECONDS = 30  # enough for a scheduler on a busy machine to answer
+LOOK_SECONDS = 2.0  # between two checks that there still is a worker
 AHEAD = 4  # jobs that a cluster is given for each of its threads
 GPU = "GPU"  # the resource that workers with a device are tagged with
 _TALKING = ("client", "core", "comm.core", "comm.tcp", "utils")
@@ -27,11 +27,11 @@ _TALKING = ("client", "core", "comm.core", "comm.tcp", "utils")
 
 @contextmanager
 def connected(address: str) -> Iterator[Scheduler]:
-    """A block with the scheduler at an address; jobs that have not ended then are given up."""
+    """A block with the scheduler at an address; jobs unfinished at its end are abandoned."""
     talk = [logging.getLogger(f"distributed.{part}") for part in _TALKING]
     before = [one.disabled for one in talk]
     for one in talk:
-        one.disabled = True  # tracebacks of what is told in a line here
+        one.disabled = True  # no tracebacks of what is reported in a line here
     try:
         with _client(address) as client:
             yield Scheduler(client, address)
@@ -42,28 +42,28 @@ def connected(address: str) -> Iterator[Scheduler]:
 
 @dataclass
 class Scheduler:
-    """Takes jobs and gives back what they return.
+    """Takes jobs and returns their results.
 
-    It says so, once, when there is no worker who could do what is waited for.
+    It warns, once, while no worker could do the jobs that are waited for.
     """
 
     client: Any
     address: str
-    told: bool = False
+    warned: bool = False
 
     def has_room(self, given: int) -> bool:
-        """Whether jobs are to be given to it beside so many."""
+        """Whether it takes more jobs than those already given to it."""
         with self._while_there():
             return bool(given < AHEAD * max(1, sum(self.client.nthreads().values())))
 
     def submit(self, name: str, gpu: bool, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The future of a job; where no worker has the GPU it wants, nobody would ever take it."""
+        """The future of a job; an error if it needs a GPU and no worker has one."""
         with self._while_there():
             tags = self._tags(name) if gpu else {}
             return self.client.submit(function, *arguments, pure=False, **tags)
 
     def next_of(self, ended: SimpleQueue[Any], gpus: Collection[bool]) -> Any:
-        """The next future that ends, of jobs that want a GPU or do not, however long it takes."""
+        """Wait for the next future to end; `gpus` says whether the waiting jobs need a GPU."""
         seconds = 0.0
         with self._while_there():
             while True:
@@ -78,7 +78,7 @@ class Scheduler:
                     return future
 
     def result(self, future: Any) -> Any:
-        """What a job that ended well returned."""
+        """The result of a job that succeeded."""
         with self._while_there():
             return future.result()
 
@@ -94,9 +94,9 @@ class Scheduler:
     def _look(self, gpus: Collection[bool]) -> None:
         workers = self._resources()
         if all(any(one.get(GPU) or not gpu for one in workers) for gpu in gpus):
-            self.told = False
-        elif not self.told:
-            self.told, lacking = True, f" with a {GPU}" if workers else ""
+            self.warned = False
+        elif not self.warned:
+            self.warned, lacking = True, f" with a {GPU}" if workers else ""
             warnings.warn(
                 f"the dask scheduler at {self.address} has no worker{lacking} at present; waiting "
                 f"for one, to be started by: {self._start(gpus)}",
@@ -104,7 +104,7 @@ class Scheduler:
             )
 
     def _resources(self) -> list[dict[str, float]]:
-        """Of every worker; some versions of dask tell five of them by default."""
+        """The resources of every worker; some versions of dask list only five by default."""
         found = self.client.scheduler_info(n_workers=-1)["workers"].values()
         return [one["resources"] for one in found]
 
@@ -114,12 +114,12 @@ class Scheduler:
 
     @contextmanager
     def _while_there(self) -> Iterator[None]:
-        """A block in which a scheduler that goes away is told as that."""
+        """A block in which the loss of the scheduler is reported as such."""
         try:
             yield
         except (OSError, CancelledError) as error:
             raise EspalierError(
-                f"the dask scheduler at {self.address} is gone; what was done is kept, and the "
+                f"the dask scheduler at {self.address} is gone; what was done is saved, and the "
                 f"same command does the rest once there is a scheduler with workers again"
             ) from error
 
@@ -137,8 +137,8 @@ def _client(address: str) -> Any:
             return Client(address, timeout=ANSWER_SECONDS, set_as_default=False)
     except TimeoutError as error:
         raise ConfigError(
-            f"no dask scheduler answers at {address}: nothing that it understands was said in "
-            f"{ANSWER_SECONDS} s"
+            f"no dask scheduler answers at {address}: there was no reply in its protocol "
+            f"within {ANSWER_SECONDS} s"
         ) from error
     except (OSError, ValueError, TypeError, ImportError, RuntimeError) as error:
         # Nobody answers, it is no address, or there is no certificate for tls.
@@ -147,7 +147,7 @@ def _client(address: str) -> Any:
 
 
 async def _kind(address: str) -> str:
-    """What listens at an address; `Client` itself would wait for ever for what is not of dask."""
+    """The kind of dask server at an address; `Client` itself would wait for ever for others."""
     from distributed.comm.core import connect as reach
     from distributed.core import send_recv
     from distributed.security import Security

@@ -1,4 +1,4 @@
-"""Where to compute, how exactly, and a step as one CUDA graph."""
+"""The device, the precision of products, and a step captured as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHOICE = threading.RLock()
 def choose_device(name: str = "auto", *, elsewhere: bool = False) -> torch.device:
     """The device of a name; `auto` is CUDA where there is one, else the CPU.
 
-    Of machines `elsewhere` it is not known what they have: `auto` is their CPU.
+    On machines `elsewhere`, whose devices are not known, `auto` is the CPU.
 
     >>> choose_device("cpu")
     device(type='cpu')
@@ -46,7 +46,7 @@ def choose_device(name: str = "auto", *, elsewhere: bool = False) -> torch.devic
 
 
 def _try(device: torch.device) -> None:
-    """Refuse a device that holds no number, by its nature or because torch was built without it."""
+    """Refuse a device that holds no numbers, or that torch was built without."""
     import torch
 
     try:
@@ -60,7 +60,7 @@ def _try(device: torch.device) -> None:
 def matmul_precision(precision: Precision) -> Iterator[None]:
     """A block whose products on CUDA are in float32, or have TF32's shorter mantissa.
 
-    The choice is the whole process's: one thread at a time is inside.
+    The setting is global to the process, so one thread at a time is inside.
 
     >>> import torch
     >>> with matmul_precision("tf32"):
@@ -82,14 +82,14 @@ def matmul_precision(precision: Precision) -> Iterator[None]:
 
 
 def captured(step: Step, mutable: Sequence[torch.Tensor], device: torch.device) -> Step:
-    """Something that does what `step` does. On CUDA it replays a recording of it.
+    """A function that does what `step` does. On CUDA it replays a captured graph of it.
 
-    `step` must read and write tensors that stay where they are, and ask nothing of the host. What
-    it leaves behind must be detached: a graph of gradients is bound to the stream it was made on.
-    What it changes is `mutable`; warming up and recording leave it as it was.
+    `step` must read and write tensors in place, and must not synchronise with the host. Tensors it
+    leaves behind must be detached: a graph of gradients is bound to the stream it was made on.
+    `mutable` are the tensors that it changes; warming up and capturing restore them.
 
-    Graphs may be replayed at the same time: each is recorded on a stream of its own, because
-    products keep their scratch memory by stream, and would share it otherwise.
+    Graphs may be replayed at the same time: each is captured on a stream of its own, because
+    products allocate scratch memory by stream, and would share it otherwise.
 
     >>> import torch
     >>> count = torch.zeros(())
@@ -109,7 +109,7 @@ def captured(step: Step, mutable: Sequence[torch.Tensor], device: torch.device) 
             step()
     torch.cuda.current_stream(device).wait_stream(own)
     graph = torch.cuda.CUDAGraph()
-    # Other threads may be replaying graphs of their own: only this one must ask nothing.
+    # Other threads may be replaying their own graphs: only this one must not synchronise.
     with torch.cuda.graph(graph, stream=own, capture_error_mode="thread_local"):
         step()
     with torch.no_grad():

@@ -1,9 +1,9 @@
 """A run is a folder: manifest.json, metrics, checkpoints, and the point to resume from.
 
-While a run is going on, rows are appended to `NAME.jsonl`, which survives a kill; when it ends
-they become `NAME.parquet`. A table that many jobs fill is a folder NAME of Parquet files, one a
-job (`runs.partitions`). Where pyarrow is absent the lines stay, and `tidy` turns them into
-Parquet on a machine that has it.
+While a run is in progress, rows are appended to `NAME.jsonl`, which survives a kill; when it ends
+they become `NAME.parquet`. A table that many jobs fill is a folder NAME of Parquet files, one per
+job (`runs.partitions`). Without pyarrow the lines stay, and `tidy` turns them into Parquet on a
+machine that has it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 RESUME = "resume.safetensors"
-OWN_TABLES = ("metrics", "gradients", "rows")  # where a manifest of before says none
-# What some kind of run writes beside its manifest.
+OWN_TABLES = ("metrics", "gradients", "rows")  # where a manifest of an earlier version lists none
+# The files that some kind of run writes in addition to its manifest.
 _WEIGHTS = (RESUME, "epoch-*.safetensors", "step-*.safetensors", "model.safetensors")
 _TABLES = ("*/part-*.parquet", "*.jsonl", "*.parquet")
 WRITTEN = (*_WEIGHTS, *_TABLES, "program.json", "figure.png", "figure.svg")
@@ -64,11 +64,11 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> RunFolder:
-        """The folder, made if it is not there."""
+        """The folder, made if it does not exist."""
         folder = as_path(path)
         check_utf8(folder)
         if folder.exists() and not folder.is_dir():
-            raise FileError(f"cannot keep a run in {folder}: it is a file; name a folder")
+            raise FileError(f"cannot save a run in {folder}: it is a file; name a folder")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -76,12 +76,12 @@ class RunFolder:
         return cls(folder)
 
     def manifest(self) -> dict[str, Any] | None:
-        """What the run says about itself, or None where it has not begun."""
+        """The run's manifest, or None if there is none yet."""
         file = self.path / MANIFEST
         return read_manifest(file) if file.exists() else None
 
     def finished(self, *kinds: str) -> dict[str, Any]:
-        """The manifest of a run that came to its end, of one of these kinds if any are named."""
+        """The manifest of a finished run, of one of these kinds if any are named."""
         found = self.manifest()
         wanted = f" of kind {' or '.join(map(repr, kinds))}" if kinds else ""
         if not found:
@@ -89,7 +89,7 @@ class RunFolder:
         elif kinds and found.get("kind") not in kinds:
             why = f"the run there is of kind {found.get('kind')!r}"
         elif found.get("status") != "finished":
-            why = f"the one there is {found.get('status')}; training with the same settings goes on"
+            why = f"the one there is {found.get('status')}; the same settings resume its training"
         else:
             return found
         raise ModelError(f"{self.path} holds no finished run{wanted}: {why}")
@@ -109,7 +109,7 @@ class RunFolder:
     def rows(self, table: str = "metrics") -> list[Row]:
         """The rows of a table, in the order they were measured; the newer file wins.
 
-        Measures of a finished run that do not say whose they are agree with its last weights.
+        Measures of a finished run without its identity must agree with its last weights.
         """
         found, are_own = self._rows(table)
         last = (self.manifest() or {}).get("last_checkpoint") if table == "metrics" else None
@@ -118,7 +118,7 @@ class RunFolder:
         return found
 
     def _rows(self, table: str) -> tuple[list[Row], bool]:
-        """The rows of a table, and whether all say that they are this run's."""
+        """The rows of a table, and whether all carry this run's identity."""
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
         parts = sorted((self.path / table).glob("part-*.parquet"))
         if lines.exists() and not parts:
@@ -128,7 +128,7 @@ class RunFolder:
         return [row for rows, _ in read for row in rows], all(said for _, said in read)
 
     def check_measures(self, rows: Sequence[Row], checkpoint: str) -> None:
-        """Raise if weights say other measures of their step than these rows; either may lack it."""
+        """Raise if these rows differ from the measures in a checkpoint; either may lack them."""
         file = self._file(f"{checkpoint}.safetensors")
         file.is_own()
         said, step = file.measures(), file.step()
@@ -136,27 +136,27 @@ class RunFolder:
         if own and said and not agree(own, said):
             raise FileError(
                 f"{self.path}: the measures of step {step:,} in its table metrics are not those "
-                f"that {file.path.name} says; they were edited, or one of the two is another "
-                f"run's: copy this run's own there, or remove the one that is not"
+                f"in {file.path.name}; they were edited, or one of the two is another run's: copy "
+                f"this run's own there, or remove the one that is not"
             )
 
     def own_tables(self) -> set[str]:
-        """The names of the tables that the run writes, by its manifest. Others are a person's."""
+        """The names of the tables that the run writes, by its manifest. Others are the user's."""
         said = (self.manifest() or {}).get("tables")
         return set(OWN_TABLES) if not isinstance(said, list) else {str(name) for name in said}
 
     def written(self) -> list[str]:
-        """The files there, by name, that a run could have written, whoever did."""
+        """The names of all files there that a run could have written."""
         found = {file for pattern in WRITTEN for file in self.path.glob(pattern)}
         return sorted(str(file.relative_to(self.path)) for file in found)
 
     def measured(self) -> list[Row]:
-        """The measures of a run that came to its end: there are some, or they were lost."""
+        """The measures of a finished run; an error if they were lost."""
         found = self.rows()
         if not found:
             raise FileError(
-                f"{self.path} has lost its measures (metrics.parquet); copy them there anew, or "
-                f"remove the folder to train it again"
+                f"{self.path} has lost its measures (metrics.parquet); copy them back, or remove "
+                f"the folder to train it again"
             )
         return found
 
@@ -165,8 +165,8 @@ class RunFolder:
         found = (self.manifest() or {"data": {}})["data"].get("sha256")
         if not isinstance(found, str):
             raise FileError(
-                f"{self.path / MANIFEST} says no sha256 of the run's data; put right what it says, "
-                f"or remove the folder to train it again"
+                f"{self.path / MANIFEST} has no sha256 of the run's data; correct it, or remove "
+                f"the folder to train it again"
             )
         return found
 
@@ -177,7 +177,7 @@ class RunFolder:
         write_text(self.path / f"{table}.jsonl", text)
 
     def append_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
-        """Add lines to a table and see them onto the disk."""
+        """Append lines to a table and flush them to the disk."""
         self._check_held()
         lines = self.path / f"{table}.jsonl"
         if lines.exists() and not lines.read_bytes().endswith(b"\n"):
@@ -188,9 +188,9 @@ class RunFolder:
             os.fsync(file.fileno())
 
     def tidy(self, *, identity: str | None = None) -> list[Path]:
-        """Turn every table of lines that is the run's into Parquet, where pyarrow can do it.
+        """Turn the run's own tables of lines into Parquet, if pyarrow is installed.
 
-        Their `identity` is the manifest's, if none is given.
+        Their `identity` is the manifest's by default.
         """
         try:
             import pyarrow.parquet  # noqa: F401
@@ -209,17 +209,17 @@ class RunFolder:
     def save_resume(
         self, state: dict[str, Tensor], step: int, *, identity: str | None = None
     ) -> None:
-        """Replace the point to resume from. Its `identity` is the manifest's, if none is given."""
+        """Replace the point to resume from. Its `identity` is the manifest's by default."""
         self._save(RESUME, Snapshot(state, {"step": str(step)}), identity)
 
     def load_resume(self) -> dict[str, Tensor] | None:
-        """The state to go on from, or None where there is none."""
+        """The state to resume from, or None if there is none."""
         if not (self.path / RESUME).exists():
             return None
-        return self._file(RESUME).load("remove it to begin anew").tensors
+        return self._file(RESUME).load("remove it to start over").tensors
 
     def resume_step(self) -> int:
-        """The step to go on from; 0 where there is no point to resume from."""
+        """The step to resume from; 0 if there is no point to resume from."""
         return self._file(RESUME).step() or 0
 
     def checkpoints(self) -> dict[str, int]:
@@ -228,37 +228,37 @@ class RunFolder:
         return {name: step for step, name in sorted(known)}
 
     def load_checkpoint(self, name: str) -> Snapshot:
-        """The weights kept under a name."""
-        found = self._file(f"{name}.safetensors").load("give the command that trained it again")
+        """The weights saved under a name."""
+        found = self._file(f"{name}.safetensors").load("run the command that trained it again")
         self.check_checkpoint(name)
         return found
 
     def last_checkpoint(self) -> Snapshot:
-        """The weights kept last."""
+        """The weights saved last."""
         self._check_last_is_there()
         names, steps = list(self.checkpoints()), self._steps()
         damaged = [name for name, step in steps.items() if step is None]
         if damaged and names:
             raise FileError(
-                f"{self.path / damaged[0]}.safetensors is damaged; copy it there anew, or remove it"
+                f"{self.path / damaged[0]}.safetensors is damaged; copy it back, or remove it"
             )
         if not names:
             raise FileError(
                 f"{self.path} holds no checkpoint (epoch-*.safetensors); copy the last one there, "
-                f"or give the command that trained it again: it is written from {RESUME}"
+                f"or run the command that trained it again: it is written from {RESUME}"
             )
         return self.load_checkpoint(names[-1])
 
     def check_last_checkpoint(self) -> None:
-        """Raise if the weights that a run kept last are gone, or are those of another run."""
+        """Raise if the weights saved last are missing, or are another run's."""
         self._check_last_is_there()
         for name in list(self.checkpoints())[-1:]:
             self.check_checkpoint(name)
 
     def check_checkpoint(self, name: str) -> None:
-        """Raise if the weights under a name are those of another run.
+        """Raise if the weights saved under a name are another run's.
 
-        Those of before do not say whose they are: by their measures, where these can be read.
+        Those of earlier versions carry no identity: their measures decide, if they can be read.
         """
         unread = find_spec("pyarrow") is None and not (self.path / "metrics.jsonl").exists()
         if not self._file(f"{name}.safetensors").is_own() and not unread:
@@ -271,25 +271,25 @@ class RunFolder:
         self.rows()
 
     def _check_last_is_there(self) -> None:
-        """Raise if a finished run has earlier weights, and the last that it kept are gone.
+        """Raise if a finished run has earlier weights, but its last ones are missing.
 
-        A manifest of before does not say which they are.
+        Manifests of earlier versions do not name the last ones.
         """
         last = (self.manifest() or {}).get("last_checkpoint")
         if isinstance(last, str) and self._steps() and last not in self._steps():
             raise FileError(
-                f"{self.path} has lost its last weights, {last}.safetensors; copy them there anew, "
-                f"give the command that trained it again, or name the file of earlier ones"
+                f"{self.path} has lost its last weights, {last}.safetensors; copy them back, run "
+                f"the command that trained it again, or name the file of earlier ones"
             )
 
     def save_checkpoint(
         self, name: str, snapshot: Snapshot, *, identity: str | None = None
     ) -> Path:
-        """Keep weights under a name such as `epoch-3`."""
+        """Save weights under a name such as `epoch-3`."""
         return self._save(f"{name}.safetensors", snapshot, identity)
 
     def remove_checkpoint(self, name: str) -> None:
-        """Keep the weights under a name no longer."""
+        """Remove the weights saved under a name."""
         self._check_held()
         self._file(f"{name}.safetensors").path.unlink(missing_ok=True)
 
@@ -299,12 +299,12 @@ class RunFolder:
         return {file.stem: TensorFile(file, None).step() for file in files}
 
     def identity(self) -> str | None:
-        """What tells the run's files from those of another; runs of before say none."""
+        """The mark of the run's own files; None in runs of earlier versions."""
         found = (self.manifest() or {}).get(IDENTITY)
         return None if found is None else str(found)
 
     def _check_held(self) -> None:
-        """Raise if this process works on the folder, and it is no longer under its name."""
+        """Raise if this process works on the folder, and it was moved or removed."""
         check_held(self.path, signature_of(self.path))
 
     def _file(self, name: str, identity: str | None = None) -> TensorFile:
@@ -316,6 +316,6 @@ class RunFolder:
 
 
 def _how_to_train(path: Path, kinds: Sequence[str]) -> str:
-    """What to type, or to write in Python, for a run of one of these kinds."""
+    """The command, or the call in Python, that trains a run of one of these kinds."""
     kind = "parity" if not kinds or "parity" in kinds else kinds[0]
     return f"train one first: `espalier train {kind} --out {path}`, or es.train(..., out=...)"

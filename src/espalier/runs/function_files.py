@@ -1,7 +1,7 @@
-"""A function that is too large to travel with every job: written once, read once by each process.
+"""A function that is too large to send with every job: written once, read once by each process.
 
-With a network of other people, or the counts of a large text, it has hundreds of megabytes. With
-every job they would pass through a cluster's scheduler, which holds them for all jobs that wait.
+With a third-party network, or the counts of a large text, it has hundreds of megabytes. Sent with
+every job, they would pass through a cluster's scheduler, which holds them for all waiting jobs.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 from espalier.errors import FileError
 from espalier.files import atomic_path, check_readable
 
-LARGE = 1 << 20  # bytes that are not sent with every job
+LARGE = 1 << 20  # bytes; a smaller function is sent with every job
 FILE = ".function.pickle"  # readers of Parquet pass over names with a dot
 
-# What this process has read, by its digest: one function at a time.
+# The function that this process has read, by its digest; one at a time.
 _read: dict[str, Callable[..., Any]] = {}
 
 
@@ -28,13 +28,13 @@ _read: dict[str, Callable[..., Any]] = {}
 def sent_once(function: Callable[..., Any], folder: Path) -> Iterator[Callable[..., Any]]:
     """A block with the function, or one that reads it from a file in the folder if it is large.
 
-    The file goes with the block.
+    The file is removed at the end of the block.
 
     >>> with sent_once(abs, getfixture("tmp_path")) as small:
     ...     small
     <built-in function abs>
     """
-    from joblib.externals.loky.backend.reduction import dumps  # what processes are sent with
+    from joblib.externals.loky.backend.reduction import dumps  # what jobs are pickled by
 
     held, file = dumps(function), folder / FILE
     if len(held) < LARGE:
@@ -64,7 +64,7 @@ class _FromFile:
             _read[self.sha256] = self._load()
         try:
             return _read[self.sha256](*arguments)
-        except BaseException:  # interrupted, it may be left in the middle of something
+        except BaseException:  # interrupted, it may be in an inconsistent state
             _read.clear()
             raise
 
@@ -72,6 +72,6 @@ class _FromFile:
         check_readable(self.file)
         held = Path(self.file).read_bytes()
         if hashlib.sha256(held).hexdigest() != self.sha256:
-            raise FileError(f"{self.file} is not what was written there; give the command again")
+            raise FileError(f"{self.file} is not what was written there; run the command again")
         found: Callable[..., Any] = pickle.loads(held)
         return found

@@ -1,7 +1,7 @@
 """Many independent jobs: in this process, by local processes, or on a dask cluster.
 
-Jobs are taken up a few at a time, so that there may be any number of them. What a job returns
-depends on its arguments alone, so that results are the same wherever it is done.
+Jobs are drawn a few at a time, so there may be any number of them. A job's result depends on its
+arguments alone, so it is the same wherever the job runs.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any
 
 from espalier.errors import ConfigError, EspalierError, check_kind
 from espalier.runs.cluster import Scheduler, connected
-from espalier.runs.remote import Caller, as_told, do_there
+from espalier.runs.remote import Caller, do_there, with_remedy
 
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
 
-ALIVE_SECONDS = 0.5  # between two looks of a process at the one that began it
+ALIVE_SECONDS = 0.5  # between two checks that the parent process is alive
 
 
 @dataclass(frozen=True)
 class Job:
-    """A name and the arguments of one cell's work; `gpu` if it wants a worker with a device.
+    """A name and the arguments of a function; `gpu` if it needs a worker with a GPU.
 
     >>> Job("first", (7, 2)).arguments
     (7, 2)
@@ -43,9 +43,9 @@ class Job:
 
 @dataclass(frozen=True)
 class Workers:
-    """Who does the jobs: this process (0), so many processes, or a dask scheduler's workers.
+    """Where jobs run: this process (0), that many processes, or a dask scheduler's workers.
 
-    The workers of a cluster see the same files as this process.
+    The workers of a cluster must see the same files as this process.
 
     >>> Workers(-1)
     Traceback (most recent call last):
@@ -63,14 +63,14 @@ class Workers:
             raise ConfigError(f"at least one worker is needed; found workers = {self.count}")
         if self.count and self.cluster is not None:
             raise ConfigError(
-                f"workers are {self.count}, and a cluster has workers of its own; give one of both"
+                f"workers are {self.count}, and a cluster has workers of its own; give one of them"
             )
 
     @classmethod
     def of(cls, given: AnyWorkers, cluster: str | None = None) -> Workers:
-        """So many processes, the workers of the scheduler at an address, or `Workers` as they are.
+        """`Workers` from a number of processes or a scheduler's address, or as they are.
 
-        A `cluster` that is given beside none of them is asked.
+        `cluster` is the address of a scheduler, where none of these is given.
 
         >>> Workers.of(2).count, Workers.of("tcp://10.0.0.1:8786").cluster
         (2, 'tcp://10.0.0.1:8786')
@@ -85,18 +85,18 @@ class Workers:
         if cluster is None:
             return found
         if found.cluster is not None:
-            raise ConfigError(f"two clusters: {found.cluster} and {cluster}; give one of both")
+            raise ConfigError(f"two clusters: {found.cluster} and {cluster}; give one of them")
         return cls(found.count, cluster)
 
 
-AnyWorkers = Workers | int | str  # whoever takes `workers=` takes any of these
+AnyWorkers = Workers | int | str  # every `workers=` takes any of these
 HERE = Workers()
 
 
 class LostWorkersError(EspalierError):
-    """Processes ended while they worked; `jobs` are those they had, each with what ended it.
+    """Worker processes died; `jobs` are those they were running, each with the reason.
 
-    Of what is kept nowhere, the same command does everything `anew`.
+    With `anew`, no results were saved, and the same command starts over.
 
     >>> str(LostWorkersError([(Job("a"), "its process was killed")]))[:53]
     'a process was lost while it worked: a: its process wa'
@@ -106,9 +106,9 @@ class LostWorkersError(EspalierError):
         count = "a process was" if len(jobs) == 1 else f"{len(jobs)} processes were"
         named = "; ".join(f"{job.name}: {why}" for job, why in jobs[:4])
         rest = (
-            "nothing was kept, and the same command does everything anew"
+            "nothing was saved, and the same command starts over"
             if anew
-            else "the others were done, and the same command does what is missing"
+            else "the other jobs were done, and the same command does the rest"
         )
         super().__init__(f"{count} lost while it worked: {named}; {rest}")
         self.jobs = tuple(jobs)
@@ -117,11 +117,11 @@ class LostWorkersError(EspalierError):
 def run_jobs(
     function: Callable[..., Any], jobs: Iterable[Job], workers: AnyWorkers = HERE
 ) -> Iterator[tuple[Job, Any]]:
-    """Every job with what `function` returns for its arguments, in any order.
+    """Every job with the result of `function` for its arguments, in any order.
 
-    An error ends it; of another process, it has a note of its job. When a worker is killed the
-    other jobs are done all the same, and those that were lost are told at the end by
-    `LostWorkersError`.
+    An error ends the iteration; from another process, it has a note that names the job. When a
+    worker is killed, the other jobs are still done, and `LostWorkersError` names the lost ones at
+    the end.
 
     >>> [found for _, found in run_jobs(divmod, [Job("a", (7, 2)), Job("b", (9, 4))])]
     [(3, 1), (2, 1)]
@@ -139,9 +139,9 @@ def run_jobs(
 def _in_processes(
     function: Callable[..., Any], jobs: Iterable[Job], workers: int
 ) -> Iterator[tuple[Job, Any]]:
-    """By processes that end with the last job.
+    """Run jobs by processes that end with the last job.
 
-    Each is a pool of its own: when it is killed, it is known which job it had.
+    Each process is a pool of its own, so that the job of a killed one is known.
     """
     from joblib.externals.loky import ProcessPoolExecutor
     from joblib.externals.loky.process_executor import BrokenProcessPool
@@ -150,7 +150,7 @@ def _in_processes(
     running: dict[Future[Any], tuple[Any, Job]] = {}
 
     def begin(pool: Any = None) -> bool:
-        """Whether there was a job left to begin with."""
+        """Start the next job; False if there was none left."""
         job = next(waiting, None)
         if job is not None:
             pool = pool or ProcessPoolExecutor(
@@ -163,7 +163,7 @@ def _in_processes(
         return job is not None
 
     try:
-        for _ in range(workers):  # of which there may be more than jobs
+        for _ in range(workers):  # there may be fewer jobs
             if not begin():
                 break
         while running:
@@ -190,7 +190,7 @@ def _in_processes(
 
 
 def _end_with(parent: int) -> None:
-    """End this process soon after the one that began it, whatever ended that."""
+    """End this process soon after its parent, however that ended."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -202,14 +202,14 @@ def _end_with(parent: int) -> None:
 
 @contextmanager
 def _without_ctrl_c() -> Iterator[None]:
-    """A block whose new processes never hear of Ctrl-C, which reaches all those of a terminal.
+    """A block whose new processes never receive Ctrl-C, which a terminal sends to all of its own.
 
-    It waits for the end of the block: this process hears of it, and ends the others.
+    This process receives it at the end of the block, and ends the others.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # as it starts, it lets signals through again
+    resource_tracker.ensure_running()  # starting it unblocks signals again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
@@ -224,19 +224,20 @@ def _kill(process: int) -> None:
 
 
 def _ending(failure: BaseException) -> str:
-    """How a process ended, in words."""
+    """How a process ended, for a message."""
     found = re.search(r"exit codes of the workers are \{(.*)\}", str(failure))
     code = f" ({found[1]})" if found else ""
-    return f"its process was killed{code}, perhaps for want of memory"
+    return f"its process was killed{code}, perhaps for lack of memory"
 
 
 def _on_cluster(
     function: Callable[..., Any], jobs: Iterable[Job], address: str
 ) -> Iterator[tuple[Job, Any]]:
-    """By the workers of a scheduler; a job whose worker dies is given to another by the scheduler.
+    """Run jobs by a scheduler's workers; it gives a job whose worker dies to another worker.
 
-    A job that it gives up is given once more, alone, when all others have ended: dask counts a
-    worker's death against every job that the worker had, begun or not. Then it is lost.
+    A job that the scheduler gives up is submitted once more, alone, when all others have ended:
+    dask counts a worker's death against every job that the worker held, started or not. If it is
+    given up again, it is lost.
     """
     with connected(address) as scheduler:
         given_up = yield from _given(function, jobs, scheduler)
@@ -250,7 +251,7 @@ def _on_cluster(
 def _given(
     function: Callable[..., Any], jobs: Iterable[Job], scheduler: Scheduler
 ) -> Generator[tuple[Job, Any], None, list[Job]]:
-    """What the scheduler's workers find, as they end; those that it gave up are returned."""
+    """The results of jobs, as these end; returns the jobs that the scheduler gave up."""
     from distributed import KilledWorker
 
     waiting, given_up = iter(jobs), list[Job]()
@@ -274,7 +275,7 @@ def _given(
         if isinstance(failure, KilledWorker):
             given_up.append(job)
         elif failure is not None:
-            raise _noted(as_told(failure, caller), job)
+            raise _noted(with_remedy(failure, caller), job)
         begin()
         if failure is None:
             found = scheduler.result(future)
@@ -284,6 +285,6 @@ def _given(
 
 
 def _noted(failure: BaseException, job: Job) -> BaseException:
-    """An error with the name of the job it is of."""
+    """The error, with a note that names its job."""
     failure.add_note(f"in {job.name}")
     return failure

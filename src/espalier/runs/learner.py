@@ -1,4 +1,4 @@
-"""What the loop asks of anything that learns. One loop serves every model."""
+"""The interface of anything that the training loop trains. One loop serves every model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, float | int | str]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Weights to keep and to analyse later, with what is needed to rebuild the model.
+    """Weights to save and to analyse later, with what is needed to rebuild the model.
 
     >>> Snapshot({}, {"shape": "{}"}).metadata
     {'shape': '{}'}
@@ -37,11 +37,11 @@ class Learner(Protocol):
 
     @property
     def steps_per_epoch(self) -> int:
-        """Steps after which the data begins anew."""
+        """Steps of one pass over the data."""
 
     @property
     def finished(self) -> bool:
-        """Whether further steps are not worth taking."""
+        """Whether training is to end before its last step."""
 
     def advance(self, steps: int) -> None:
         """Take that many steps, and wait until they are done."""
@@ -50,7 +50,7 @@ class Learner(Protocol):
         """One row for each member: the training loss since the last measure, and the tests."""
 
     def end_epoch(self, rows: Sequence[Row]) -> None:
-        """What follows an epoch whose measure was `rows`: annealing, if any."""
+        """Act on the measures `rows` of the epoch that ended, such as by annealing."""
 
     def state(self) -> dict[str, Tensor]:
         """Everything that later steps depend on."""

@@ -15,7 +15,7 @@ from espalier.runs.progress import averages, latest
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What a run is, how far it came, and the mean of its last measures over members.
+    """What a run is, how far it was trained, and the mean of its last measures over members.
 
     >>> RunSummary("k8", "scaffold", "finished", 1, 2.0, 2, {"train_loss": 0.5}).status
     'finished'
@@ -64,7 +64,7 @@ def _summary(run: RunFolder, name: str) -> RunSummary:
 def _read(run: RunFolder, name: str) -> RunSummary:
     manifest = run.manifest() or {}
     if manifest.get("status") == "finished":
-        with suppress(FileError), locked(run.path):  # not while it is worked on, nor read-only
+        with suppress(FileError), locked(run.path):  # neither while it is in use, nor if read-only
             run.tidy()
     last = latest(run.rows())
     return RunSummary(

@@ -1,11 +1,11 @@
-"""One process at a time works on a run's folder; others are told who does.
+"""One process at a time works on a run's folder; an error names it to the others.
 
-The lock is the system's (`flock`) on the file `.lock`, which says who holds it. When a process
-dies, however it does, the system lets go: a file left behind is stale, and is taken over with a
-warning. A clock that jumps, a process number used again and a folder copied elsewhere do no harm.
-A folder that is moved while it is worked on takes its lock along: nothing more is written under its
-old name, where another process may have begun.
-Where a file system has no locks, a file is stale if its process was one of this host and is gone.
+The lock is the system's (`flock`) on the file `.lock`, which names its holder. However a process
+ends, the system releases its lock: a file left behind is stale, and is taken over with a warning.
+Clock changes, reused process numbers and copied folders do no harm.
+A folder that is moved while in use takes its lock along: nothing more is written under its old
+name, where another process may have started.
+Where a file system has no locks, a file is stale if its process was one of this host and has ended.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HELD = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 _NO_FILE = (errno.EISDIR, errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
 _AGAIN_SECONDS = 0.2
 _patience: ContextVar[float] = ContextVar("patience", default=0.0)
-_held: dict[Path, bytes] = {}  # folders that this process works on, and what it wrote in their lock
+_held: dict[Path, bytes] = {}  # folders this process works on, with its signature in the lock
 
 
 class FolderHeldError(FileError):
@@ -51,7 +51,7 @@ class FolderLostError(FileError):
 
 @contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """A block in which a folder that another works on is waited for, so long, before it is refused.
+    """A block in which a folder that another process works on is waited for, up to `seconds`.
 
     >>> with patience(5.0):
     ...     _patience.get()
@@ -68,7 +68,7 @@ def patience(seconds: float) -> Iterator[None]:
 def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     """A block in which no other process, nor another thread of this one, works on the folder.
 
-    What a killed process left half-written there is removed first.
+    Files that a killed process left half-written there are removed first.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place, locked(place), locked(place):
@@ -79,7 +79,7 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     file = Path(folder) / LOCK
     handle = _take(file)
     try:
-        with suppress(OSError):  # on a full disk the lock holds all the same, unsigned
+        with suppress(OSError):  # on a full disk the lock still holds, unsigned
             os.ftruncate(handle, 0)
             signed = json.dumps(_oneself()).encode()
             if os.write(handle, signed) == len(signed):
@@ -88,7 +88,7 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
         yield
     finally:
         _held.pop(file.parent, None)
-        # Removed while it is held: who opened it meanwhile finds another file there, or none.
+        # Removed while it is held: a process that opened it meanwhile finds another file, or none.
         with suppress(OSError):
             if _is_there(handle, file):
                 file.unlink()
@@ -96,25 +96,25 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def signature_of(folder: Path) -> bytes | None:
-    """What this process wrote in the lock of a folder that it works on; None if it does not."""
+    """This process's signature in the lock of a folder; None if it does not work on it."""
     return _held.get(folder)
 
 
 def check_held(folder: Path, signed: bytes | None) -> None:
-    """Raise if the lock of a folder no longer says this, which its holder wrote there."""
+    """Raise if the lock of a folder no longer has this signature of its holder."""
     if signed is None:
         return
     with suppress(OSError):
         if (folder / LOCK).read_bytes() == signed:
             return
     raise FolderLostError(
-        f"{folder} was moved or removed, or its {LOCK} was, while it was worked on: nothing more "
-        f"is written there; the same command goes on with the folder, given where it is now"
+        f"{folder} was moved or removed, or its {LOCK} was, while it was in use: nothing more is "
+        f"written there; the same command, given the folder's new name, resumes"
     )
 
 
 def _take(file: Path) -> int:
-    """The file, open and locked, after a word about whoever left it behind."""
+    """The file, open and locked; a warning names the process that left it behind, if one did."""
     until = time.monotonic() + _patience.get()
     while True:
         handle = _open(file)
@@ -131,11 +131,11 @@ def _take(file: Path) -> int:
                 if holder and ours is None and not _is_gone(signed):
                     raise FolderHeldError(
                         f"{file.parent} may be worked on by {holder}: its file system has no locks "
-                        f"to tell; once that process has ended, remove {file}"
+                        f"to check; once that process has ended, remove {file}"
                     )
                 if holder:
                     warnings.warn(
-                        f"{file.parent} was left by {holder}, which is gone; going on from there",
+                        f"{file.parent} was left by {holder}, which is gone; continuing from there",
                         stacklevel=4,
                     )
                 return handle
@@ -148,7 +148,7 @@ def _take(file: Path) -> int:
 
 
 def _open(file: Path) -> int:
-    """The file, made if it is not there; where something else is, it is said so."""
+    """The file, made if it does not exist; an error if something else is in its place."""
     with onto_disk(file):
         try:
             return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -166,7 +166,7 @@ def _open(file: Path) -> int:
 
 
 def _lock(handle: int) -> bool | None:
-    """Whether the lock is ours now; None where the system or the disk has none."""
+    """Whether the lock is ours now; None where the system or the disk has no locks."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover - not on Windows
@@ -179,7 +179,7 @@ def _lock(handle: int) -> bool | None:
 
 
 def _is_there(handle: int, file: Path) -> bool:
-    """Whether the file that is locked still is the one of that name."""
+    """Whether the locked file still is the one of that name."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(handle), file.stat())
     return False
@@ -191,7 +191,7 @@ def _oneself() -> dict[str, Any]:
 
 
 def _signature(handle: int) -> dict[str, Any]:
-    """Who wrote the file; nothing if it is empty or says nothing."""
+    """The signature of whoever wrote the file; empty if there is none."""
     with suppress(OSError, ValueError, TypeError):
         return dict(json.loads(os.pread(handle, 1_000, 0)))
     return {}
@@ -204,13 +204,13 @@ def _in_words(signed: dict[str, Any]) -> str:
 
 
 def _is_gone(signed: dict[str, Any]) -> bool:
-    """Whether whoever signed was a process of this host that has ended."""
+    """Whether the signature is that of a process of this host that has ended."""
     if signed["host"] != socket.gethostname() or type(signed["process"]) is not int:
         return False
     try:
         os.kill(signed["process"], 0)
     except ProcessLookupError:
         return True
-    except (OverflowError, OSError):  # no number that a process has, or another user's
+    except (OverflowError, OSError):  # not a process number, or another user's process
         pass
     return False

@@ -1,7 +1,7 @@
-"""The one training loop: advance, measure, keep, report; stop and go on without a trace.
+"""The one training loop: advance, measure, save, report; stop and resume exactly.
 
 A run that was killed and resumed has the numbers of a run that was not: everything that later
-steps depend on is in the resume point, and rows measured after it are dropped before going on.
+steps depend on is in the resume point, and rows measured after it are dropped on resuming.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from espalier.runs.schedule import EveryEpoch, Schedule, checkpoint_name, steps_
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST_EPOCHS = 1_000_000  # each is a stop that is known from the beginning
-SAVING = 50  # times as long as a save took, the next one waits at least
-_heard: threading.Event | None = None  # of the main thread's run, or runs
+MOST_EPOCHS = 1_000_000  # all of them are listed in advance
+SAVING = 50  # the next save waits at least this many times as long as the last one took
+_heard: threading.Event | None = None  # set by Ctrl-C, for all runs of the main thread
 
 
 class Interrupted(KeyboardInterrupt):
@@ -36,7 +36,7 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Plan:
-    """How long to train, what to keep, and how often to save the point to resume from.
+    """How long to train, which weights to save, and how often the point to resume from.
 
     >>> Plan(epochs=3).keep
     (EveryEpoch(count=1),)
@@ -45,7 +45,7 @@ class Plan:
     epochs: int
     keep: tuple[Schedule, ...] = (EveryEpoch(),)
     save_seconds: float = 30.0
-    slice_seconds: float = 0.5  # steps between two looks at the clock, in time
+    slice_seconds: float = 0.5  # between two looks at the clock
 
     def __post_init__(self) -> None:
         if self.epochs > MOST_EPOCHS:
@@ -64,20 +64,20 @@ def fit(
 ) -> list[Row]:
     """Train to the end of the plan and return every measured row.
 
-    With a folder the run is kept there and goes on from where it was. `also` is called after
-    each measure with its step and epoch, for measurements of a caller's own.
+    With a folder the run is saved there, and resumed if it was stopped. `also` is called after
+    each measure with its step and epoch, for measurements of the caller's own.
     """
-    kept = _kept_steps(learner, plan)
+    saved = _saved_steps(learner, plan)
     rows = _resume(learner, folder)
-    _mend(learner, folder, rows, kept)
+    _mend(learner, folder, rows, saved)
     total = plan.epochs * learner.steps_per_epoch
     ends = {epoch * learner.steps_per_epoch for epoch in range(1, plan.epochs + 1)}
-    _warn_of_gaps(folder, rows, {stop for stop in kept | ends if 0 < stop <= learner.step})
+    _warn_of_gaps(folder, rows, {stop for stop in saved | ends if 0 < stop <= learner.step})
     pace = _Pace(learner, plan, total=total, progress=progress, folder=folder)
     with interruptible() as interrupted:
-        if learner.step == 0 and 0 in kept and folder is not None:
+        if learner.step == 0 and 0 in saved and folder is not None:
             folder.save_checkpoint("step-0", learner.snapshot())
-        for stop in sorted(stop for stop in kept | ends if stop > learner.step):
+        for stop in sorted(stop for stop in saved | ends if stop > learner.step):
             if learner.finished:
                 break
             if not pace.reach(stop, interrupted):
@@ -86,27 +86,27 @@ def fit(
             if stop in ends:
                 learner.end_epoch(new)
             rows += new
-            _keep(learner, folder, new, checkpoint=stop in kept or learner.finished)
+            _save(learner, folder, new, checkpoint=stop in saved or learner.finished)
             if also is not None:
                 also({"step": stop, "epoch": stop / learner.steps_per_epoch})
             pace.save_if_due(last=stop == total or learner.finished)
-            pace.tell(new, interrupted)
-    if interrupted.is_set():  # in the last stretch: this run is whole, others may follow
+            pace.report(new, interrupted)
+    if interrupted.is_set():  # in the last stretch: this run is complete, others may follow
         raise Interrupted(_saved_message(learner, total, folder))
     return rows
 
 
-def _kept_steps(learner: Learner, plan: Plan) -> set[int]:
-    """The steps whose weights are kept; a schedule that keeps none of them is refused."""
+def _saved_steps(learner: Learner, plan: Plan) -> set[int]:
+    """The steps whose weights are saved; a schedule that saves none is refused."""
     sizes = {"epochs": plan.epochs, "steps_per_epoch": learner.steps_per_epoch}
     found: set[int] = set()
     for one in plan.keep:
-        if not (asked := steps_of(one, **sizes)):
+        if not (steps := steps_of(one, **sizes)):
             raise ConfigError(
-                f"no weights would be kept by {one}: training has {plan.epochs:,} epochs of "
+                f"no weights would be saved by {one}: training has {plan.epochs:,} epochs of "
                 f"{learner.steps_per_epoch:,} steps; change keep, or train for longer"
             )
-        found |= asked
+        found |= steps
     return found
 
 
@@ -123,34 +123,34 @@ def _resume(learner: Learner, folder: RunFolder | None) -> list[Row]:
         rows = folder.rows(table)
         if any(not isinstance(row.get("step"), int) for row in rows):
             raise FileError(
-                f"{folder.path}: a row of {table!r} says no step; remove that table's file to go on"
+                f"{folder.path}: a row of {table!r} has no step; remove its file to continue"
             )
         tables[table] = [row for row in rows if row["step"] <= reached]  # type: ignore[operator]
     _refuse_other_measures(folder, tables["metrics"])
-    for table, kept in tables.items():
-        folder.write_rows(kept, table)
+    for table, rows in tables.items():
+        folder.write_rows(rows, table)
     return folder.rows()
 
 
 def _refuse_other_measures(folder: RunFolder, rows: list[Row]) -> None:
-    """Raise if the rows to go on with are not those that the last weights of such a step say."""
+    """Raise if the rows to resume with differ from those in the last checkpoint of such a step."""
     measured = {row["step"] for row in rows}
-    kept = [name for name, step in folder.checkpoints().items() if step in measured]
-    for name in kept[-1:]:
+    names = [name for name, step in folder.checkpoints().items() if step in measured]
+    for name in names[-1:]:
         folder.check_measures(rows, name)
 
 
 def _warn_of_gaps(folder: RunFolder | None, rows: list[Row], stops: set[int]) -> None:
-    """Warn if some measures before the point to resume from are gone; where all are, it was meant.
+    """Warn if some measures before the point to resume from are missing; removing all is allowed.
 
-    So it is where a folder was copied while it was worked on: its state is later than its rows.
+    A folder that was copied while in use lacks some: its state is later than its rows.
     """
     missing = sorted(stops - {int(row["step"]) for row in rows})
     if folder is not None and rows and missing:
         shown = ", ".join(f"{step:,}" for step in missing[:4]) + ", ..." * (len(missing) > 4)
         warnings.warn(
             f"{folder.path} lacks measures that were taken before its {RESUME}: of step {shown}; "
-            f"it goes on without them; where it is a copy, copy the whole folder anew",
+            f"training continues without them; if the folder is a copy, copy all of it again",
             stacklevel=3,
         )
 
@@ -158,7 +158,7 @@ def _warn_of_gaps(folder: RunFolder | None, rows: list[Row], stops: set[int]) ->
 def _refuse_other_state(
     folder: RunFolder, own: Mapping[str, Tensor], found: Mapping[str, Tensor]
 ) -> None:
-    """Raise if the state to go on from is that of another network, by the first tensor's name."""
+    """Raise if the state to resume from is another network's; the first such tensor is named."""
     for name in sorted({*own, *found}):
         ours, theirs = (
             f"{one[name].dtype} {tuple(one[name].shape)}" if name in one else "nothing"
@@ -167,7 +167,7 @@ def _refuse_other_state(
         if ours != theirs:
             raise FileError(
                 f"{folder.path / RESUME} is of another network: {name} is {theirs} there, "
-                f"{ours} here; remove it to begin anew, or give another folder"
+                f"{ours} here; remove it to start over, or give another folder"
             )
 
 
@@ -176,7 +176,7 @@ def _measure(learner: Learner, step: int) -> list[Row]:
     return [place | row for row in learner.measure()]
 
 
-def _keep(learner: Learner, folder: RunFolder | None, rows: list[Row], *, checkpoint: bool) -> None:
+def _save(learner: Learner, folder: RunFolder | None, rows: list[Row], *, checkpoint: bool) -> None:
     """Rows and weights first, the resume point after them: a kill repeats work, but loses none."""
     if folder is None:
         return
@@ -185,10 +185,10 @@ def _keep(learner: Learner, folder: RunFolder | None, rows: list[Row], *, checkp
         _save_checkpoint(learner, folder, rows)
 
 
-def _mend(learner: Learner, folder: RunFolder | None, rows: list[Row], kept: set[int]) -> None:
-    """Keep the weights of the point resumed from again, where their file was lost or cut short."""
-    asked = learner.step in kept or learner.finished
-    if folder is None or learner.step == 0 or not asked:
+def _mend(learner: Learner, folder: RunFolder | None, rows: list[Row], saved: set[int]) -> None:
+    """Save the weights of the point resumed from again, if their file was lost or cut short."""
+    wanted = learner.step in saved or learner.finished
+    if folder is None or learner.step == 0 or not wanted:
         return
     if checkpoint_name(learner.step, learner.steps_per_epoch) not in folder.checkpoints():
         measured = [row for row in rows if row["step"] == learner.step]
@@ -207,12 +207,12 @@ def _saved_message(learner: Learner, total: int, folder: RunFolder | None) -> st
         return f"interrupted at step {learner.step:,} of {total:,}; nothing was saved: no folder"
     return (
         f"interrupted at step {learner.step:,} of {total:,}; saved in {folder.path}: "
-        f"the same command goes on from there"
+        f"the same command resumes from there"
     )
 
 
 class _Pace:
-    """Advances in slices of about half a second, so that clocks and Ctrl-C are looked at."""
+    """Advances in slices of about half a second, to look at the clock and at Ctrl-C in between."""
 
     def __init__(
         self,
@@ -241,12 +241,12 @@ class _Pace:
             fitting = int(steps * self.plan.slice_seconds / took)
             self.slice = max(1, min(2 * self.slice, fitting))
             if self.learner.step < stop:
-                self.tell([], interrupted)
+                self.report([], interrupted)
                 self.save_if_due()
         return True
 
-    def tell(self, rows: list[Row], interrupted: threading.Event) -> None:
-        """Report where the run stands; who is told may interrupt it, as Ctrl-C does."""
+    def report(self, rows: list[Row], interrupted: threading.Event) -> None:
+        """Call `progress`, which may interrupt the run as Ctrl-C does."""
         if self.progress is None:
             return
         step = self.learner.step
@@ -274,9 +274,9 @@ class _Pace:
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """An event set by the first Ctrl-C; the second acts at once, as ever.
+    """An event set by the first Ctrl-C; the second one interrupts immediately, as usual.
 
-    Only the main thread hears of Ctrl-C: what trains in others, meanwhile, is given its event.
+    Only the main thread receives Ctrl-C: runs in other threads are given its event.
     """
     global _heard
     if _heard is not None or threading.current_thread() is not threading.main_thread():

@@ -1,4 +1,4 @@
-"""What a run writes about itself, and whether a folder may be gone on with."""
+"""The manifest of a run, and whether the run in a folder can be resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from espalier.version import __version__
 if TYPE_CHECKING:
     import torch
 
-GROWABLE = "recipe.epochs"  # a finished run, or every member of one, may be asked for more
+GROWABLE = "recipe.epochs"  # a finished run, or every member of one, may be trained for more
 _MACHINE = ("device", "threads", "versions")
 
 
@@ -32,7 +32,7 @@ def describe_run(
     device: torch.device,
     tables: Sequence[str] = ("metrics",),
 ) -> dict[str, Any]:
-    """The manifest of a run that is about to begin or to go on; it writes these tables alone.
+    """The manifest of a run that is about to start or resume; it writes only these tables.
 
     >>> import torch
     >>> about = describe_run("parity", {"seeds": 1}, data={}, device=torch.device("cpu"))
@@ -63,7 +63,7 @@ def describe_run(
 
 
 def identity_of(config: dict[str, Any], data: dict[str, Any]) -> str:
-    """The same for equal settings and equal data, and different for others; epochs may grow.
+    """A digest of settings and data, without the number of epochs, which may grow.
 
     >>> identity_of({"seed": 0}, {}) == identity_of({"seed": 1}, {})
     False
@@ -79,8 +79,8 @@ def identity_of(config: dict[str, Any], data: dict[str, Any]) -> str:
 def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A block that does the work of a run; the manifest says how it ended and how long it took.
 
-    No other process works on the folder meanwhile. Ctrl-C, whenever it comes, says where it is. A
-    finished run that ends before it changes anything, because it is refused, say, stays finished.
+    No other process works on the folder meanwhile. The error of a Ctrl-C names the folder. A
+    finished run stays finished if it is refused or stopped before anything was written.
 
     >>> import tempfile, torch
     >>> about = describe_run("example", {}, data={}, device=torch.device("cpu"))
@@ -104,7 +104,7 @@ def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, 
             finally:
                 was_whole = old.get("status") == "finished" and _stamps(folder) == before
                 if was_whole and status != "finished":
-                    with suppress(FileError):  # what came first is told
+                    with suppress(FileError):  # the first error is reported
                         folder.write_manifest(old)
                 else:
                     close_run(folder, manifest, status=status, seconds=time.monotonic() - began)
@@ -114,19 +114,19 @@ def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, 
             raise
         except KeyboardInterrupt as stopped:  # before the training loop, after it, or as it closed
             raise Interrupted(
-                f"interrupted; saved in {folder.path}: the same command goes on from there"
+                f"interrupted; saved in {folder.path}: the same command resumes from there"
             ) from stopped
 
 
 def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
-    """Write the manifest, or go on with the one that is there if it asks for the same run."""
+    """Write the manifest; one of the same run that is there is continued, another is refused."""
     old = folder.manifest()
     refuse_foreign_files(folder)
     if old is not None:
         refuse_other_config(folder, {"kind": old["kind"]}, {"kind": manifest["kind"]})
         refuse_other_config(folder, old["config"], manifest["config"])
         refuse_other_data(folder, old["data"], manifest["data"])
-        folder.check_own()  # before the manifest says of a finished run that it is not
+        folder.check_own()  # before a finished run is marked as running
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
         manifest |= _machines(old, manifest)
         if IDENTITY in old:  # later versions may describe the same settings in other words
@@ -142,9 +142,9 @@ def _stamps(folder: RunFolder) -> dict[str, tuple[int, int]]:
 
 
 def _machines(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """On what a run is worked on now, and `earlier` if that was something else.
+    """The machine and versions of a run, and those it had before, if others, as `earlier`.
 
-    Where it is finished, and no more is asked for, it stays with what it was worked on.
+    A finished run that is not trained further keeps those it was trained with.
     """
     before, now = ({name: one[name] for name in _MACHINE if name in one} for one in (old, new))
     earlier = old.get("earlier")
@@ -157,7 +157,7 @@ def _machines(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_foreign_files(folder: RunFolder) -> None:
-    """Raise if files are there that a run could write over, and no manifest says whose they are."""
+    """Raise if there are files that a run could overwrite, but no manifest."""
     if folder.manifest() is None and (there := folder.written()):
         raise ConfigError(
             f"{folder.path} holds no run, but {there[0]}, of something else; give another folder"
@@ -167,24 +167,24 @@ def refuse_foreign_files(folder: RunFolder) -> None:
 def close_run(folder: RunFolder, manifest: dict[str, Any], *, status: str, seconds: float) -> None:
     """Write how the run ended and how long this process worked on it.
 
-    What made it fail, such as a full disk, is what is told, not that this cannot be written either.
+    If it failed, as on a full disk, an error in writing this does not replace the first one.
     """
     spent = round(manifest["seconds"] + seconds, 3)
-    if status == "finished" and (kept := list(folder.checkpoints())):
-        manifest = manifest | {"last_checkpoint": kept[-1]}
+    if status == "finished" and (saved := list(folder.checkpoints())):
+        manifest = manifest | {"last_checkpoint": saved[-1]}
     with suppress(FileError) if status == "failed" else nullcontext():
         folder.write_manifest(manifest | {"status": status, "seconds": spent})
 
 
 def refuse_other_config(folder: RunFolder, old: Any, new: Any) -> None:
-    """Raise if the folder was begun with other settings than it is now asked to go on with."""
+    """Raise if the run in the folder was started with other settings than these."""
     before, after = _flat(old), _flat(new)
     names = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
     grown = [name for name in names if _grown(name, before, after)]
     names = [name for name in names if name not in grown or _falls(name, after)]
     if names:
         shown = ", ".join(f"{n} {before.get(n)!r} -> {after.get(n)!r}" for n in names[:4])
-        why = " (its learning rate falls with the last epoch in view)" if names == grown else ""
+        why = " (its learning rate depends on the number of epochs)" if names == grown else ""
         raise ConfigError(
             f"{folder.path} holds another run: {shown}{why}; give another folder, or remove this "
             f"one"
@@ -192,7 +192,7 @@ def refuse_other_config(folder: RunFolder, old: Any, new: Any) -> None:
 
 
 def refuse_other_data(folder: RunFolder, old: dict[str, Any], new: dict[str, Any]) -> None:
-    """Raise if a digest of what the run was begun on is another now."""
+    """Raise if a digest of the run's data has changed."""
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
         if name.endswith("sha256") and None not in (before, after) and before != after:
@@ -209,7 +209,7 @@ def _grown(name: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
 
 
 def _falls(name: str, config: dict[str, Any]) -> bool:
-    """Whether the rate of the run with these epochs depends on how many there are to be."""
+    """Whether the learning rate of the run depends on the number of its epochs."""
     recipe = name.removesuffix("epochs")
     adamw = config.get(f"{recipe}optimiser") == "adamw"
     return adamw or bool(config.get(f"{recipe}settle"))

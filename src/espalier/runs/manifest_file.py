@@ -1,4 +1,4 @@
-"""Reading the manifest of a run, which a person may have edited."""
+"""Reading the manifest of a run, which the user may have edited."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from espalier.errors import FileError, is_number
 
 
 def read_manifest(file: Path) -> dict[str, Any]:
-    """What a run says about itself."""
+    """The manifest in a file, checked."""
     try:
         found = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
@@ -21,12 +21,12 @@ def read_manifest(file: Path) -> dict[str, Any]:
 
 
 def _checked(file: Path, found: Any) -> dict[str, Any]:
-    """What was read, if it is a run's: edited by hand, it may be anything."""
+    """What was read, if it is a run's manifest: edited by hand, it may be anything."""
     wanted = {"kind": str, "status": str, "config": dict, "data": dict, "began": str}
     if not isinstance(found, dict):
         why = f"it holds a {type(found).__name__}"
     elif missing := [name for name in (*wanted, "seconds") if name not in found]:
-        why = f"it says nothing of {missing[0]!r}"
+        why = f"it lacks {missing[0]!r}"
     elif wrong := [name for name, kind in wanted.items() if not isinstance(found[name], kind)]:
         why = f"its {wrong[0]!r} is {str(found[wrong[0]])[:40]!r}"
     elif not is_number(found["seconds"]):
@@ -34,6 +34,5 @@ def _checked(file: Path, found: Any) -> dict[str, Any]:
     else:
         return found
     raise FileError(
-        f"{file} is not a run's; is this folder a run? give another folder, or put right what it "
-        f"says ({why})"
+        f"{file} is not a run's; is this folder a run? give another folder, or correct it ({why})"
     )

@@ -1,4 +1,4 @@
-"""How much memory a process has held."""
+"""The peak memory of this process."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def resident_bytes() -> int:
-    """The most memory that this process has held.
+    """The peak resident memory of this process, in bytes.
 
-    From /proc where there is one: getrusage also counts what the parent held when it forked.
+    From /proc where there is one: getrusage also counts the parent's memory when it forked.
 
     >>> resident_bytes() > 1_000_000
     True
@@ -24,7 +24,7 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """The most memory that was held on CUDA if it is used here, else by this process.
+    """The peak memory on CUDA if it is used here, else of this process, in bytes.
 
     >>> peak_bytes() > 0
     True

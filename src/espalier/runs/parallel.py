@@ -1,4 +1,4 @@
-"""Several pieces of work at once on one device, by threads."""
+"""Several tasks at the same time on one device, by threads."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def on_device(
     device: torch.device,
     at_once: int = AT_ONCE,
 ) -> list[Result]:
-    """What `work` returns for every item, in order: on CUDA several at a time, elsewhere one.
+    """The results of `work` for all items, in order: on CUDA several at a time, elsewhere one.
 
-    If one fails or Ctrl-C comes, the others save where they are and stop.
+    If one fails or Ctrl-C comes, the others save their state and stop.
 
     >>> import torch
     >>> on_device(len, ["a", "bc"], device=torch.device("cpu"))
@@ -46,14 +46,14 @@ def on_device(
         if failures:
             interrupted.set()
             pool.shutdown(wait=True, cancel_futures=True)
-        # An error before the word of those that stopped because of it.
+        # The error is raised, not the interrupts of those that stopped because of it.
         for failure in sorted(failures, key=lambda one: isinstance(one, KeyboardInterrupt)):
             raise failure
         return [future.result() for future in futures]
 
 
 def load_solvers(device: torch.device) -> None:
-    """Have CUDA's part of `torch.linalg` loaded, by one thread alone.
+    """Load CUDA's part of `torch.linalg`, in one thread only.
 
     torch loads it at the first call, and two threads that both make one fail with "lazy wrapper
     should be called at most once" (github.com/pytorch/pytorch/issues/90613).
@@ -86,7 +86,7 @@ def _wait(futures: Sequence[Future[Result]]) -> list[BaseException]:
     """The errors as soon as there are any; none when all is done."""
     unfinished = set(futures)
     while unfinished:
-        # Now and then, not once: a signal that another thread took is heard when this one wakes.
+        # With a timeout: a signal that another thread received is handled when this one wakes.
         done, unfinished = wait(futures, timeout=0.5, return_when=FIRST_EXCEPTION)
         failures = [failure for one in done if (failure := one.exception()) is not None]
         if failures:

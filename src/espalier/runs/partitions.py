@@ -1,7 +1,7 @@
-"""A table of many jobs as a folder of Parquet files, one a job, each written whole or not at all.
+"""A table of many jobs: a folder of Parquet files, one per job, each written whole or not at all.
 
-A job that is killed leaves nothing, and one that is done twice leaves the same file: no row is
-lost, and none is there twice. What is there and whole is not computed again.
+A job that is killed leaves nothing, and one that is done twice leaves the same file, so that no row
+is lost or duplicated. Complete files are not computed again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """What one job left: its name and number of rows.
+    """The file of one job: its name and number of rows.
 
-    `peak_bytes` is the most memory that its process held; 0 if it was there before.
+    `peak_bytes` is the peak memory of its process; 0 if the file was there before.
     """
 
     name: str
@@ -45,11 +45,11 @@ def fill_table(
     *,
     columns: Mapping[str, str] | None = None,
 ) -> Iterator[Part]:
-    """Every job's part, after those that were not there were computed and written.
+    """Every job's part; those that are missing are computed and written first.
 
-    `function` returns a table of pyarrow's, or rows whose `columns` are of these types. A job's
-    file is part-NAME.parquet, and rows are in the order of the names; a part of no job is refused.
-    Whoever calls holds the lock.
+    `function` returns a pyarrow table, or rows with these types of `columns`. A job's file is
+    part-NAME.parquet, and rows are in the order of the names; a part of no job is refused.
+    The caller holds the lock.
 
     >>> place = getfixture("tmp_path") / "squares"
     >>> jobs = [Job(str(n), (n,)) for n in (1, 2)]
@@ -63,7 +63,7 @@ def fill_table(
     (folder / FILE).unlink(missing_ok=True)
     own: set[str] = set()
     waiting = _noted(jobs, own)
-    for job in waiting:  # what is there is told at once: looking through it takes a while
+    for job in waiting:  # parts are yielded as they are checked, which takes a while
         rows = _whole(_file(folder, job))
         if rows is None:
             yield from _filled(folder, function, chain([job], waiting), workers, columns)
@@ -73,7 +73,7 @@ def fill_table(
 
 
 def _noted(jobs: Iterable[Job], own: set[str]) -> Iterator[Job]:
-    """The jobs; the names of their files join a set."""
+    """The jobs; the names of their files are added to `own`."""
     for job in jobs:
         own.add(_file(Path(), job).name)
         yield job
@@ -86,9 +86,9 @@ def _filled(
     workers: Workers,
     columns: Mapping[str, str] | None,
 ) -> Iterator[Part]:
-    """The parts of jobs, some of which are not there."""
+    """The parts of jobs, of which some are missing."""
     there: deque[Part] = deque()
-    # Elsewhere a file system's cache may show the lock as it was.
+    # On another machine, a file system's cache may show an old lock.
     signed = signature_of(folder.parent) if workers.cluster is None else None
 
     def missing(work: Callable[..., Any]) -> Iterator[Job]:
@@ -111,12 +111,12 @@ def _filled(
 
 
 def _refuse_others(folder: Path, own: Set[str]) -> None:
-    """Raise if there are parts of no job, such as copies that a disk's synchronisation makes."""
+    """Raise if there are parts of no job, such as copies that file synchronisation makes."""
     others = sorted({file.name for file in folder.glob("part-*.parquet")} - own)
     if others:
         raise FileError(
-            f"{folder / others[0]} is no part of this table, which is whole without it; move it "
-            f"elsewhere, and give the same command again"
+            f"{folder / others[0]} is no part of this table, which is complete without it; move it "
+            f"elsewhere, and run the same command again"
         )
 
 
@@ -125,7 +125,7 @@ def _file(folder: Path, job: Job) -> Path:
 
 
 def _whole(file: Path) -> int | None:
-    """The rows of a part that is there and can be read; None if it is to be computed."""
+    """The number of rows of a readable part; None if it is to be computed."""
     import pyarrow
     from pyarrow import parquet
 
@@ -144,7 +144,7 @@ def _write(
     signed: bytes | None,
     *arguments: Any,
 ) -> tuple[int, int]:
-    """Compute a part and write it; its rows, and the most memory that this process has held."""
+    """Compute a part and write it; its number of rows, and the peak memory of this process."""
     from pyarrow import parquet
 
     table = as_table(function(*arguments), columns)
@@ -155,7 +155,7 @@ def _write(
 
 
 def as_table(rows: Any, columns: Mapping[str, str] | None) -> pyarrow.Table:
-    """Rows as a table with these columns; a table as it is."""
+    """Rows as a table with these columns; a table is returned unchanged."""
     import pyarrow as pa
 
     if isinstance(rows, pa.Table):

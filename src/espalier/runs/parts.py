@@ -1,4 +1,4 @@
-"""Many inputs, a part at a time, by whatever workers there are."""
+"""Many inputs, processed in parts by the given workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def by_parts(
     workers: Workers = HERE,
     progress: Counts | None = None,
 ) -> list[Found]:
-    """What `function` returns for every `size` inputs and the settings, in the inputs' order.
+    """The results of `function` for every `size` inputs and the settings, in the inputs' order.
 
     >>> by_parts(sum, range(5), (100,), size=3)
     [103, 107]
@@ -32,7 +32,7 @@ def by_parts(
         for some in [inputs[first : first + size]]
     ]
     if len(jobs) == 1 and workers.cluster is None:
-        workers = HERE  # a process would only begin and end
+        workers = HERE  # one job needs no process of its own
     found, done = {}, 0
     try:
         for job, one in run_jobs(function, jobs, workers):

@@ -1,4 +1,4 @@
-"""How far a run is, for whoever wants to show it. The library itself shows nothing."""
+"""The progress of a run, for callers that show it. The library itself shows nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from espalier.runs.learner import Row
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a run stands; `rows` are the measures just taken, if any were.
+    """The progress of a run at one time; `rows` are the measures just taken, if any were.
 
     >>> Moment(step=25, total=100, steps_per_epoch=50, seconds=5.0, taken=25).remaining
     15.0
@@ -21,12 +21,12 @@ class Moment:
 
     step: int
     total: int
-    steps_per_epoch: int  # 0 where a step is a piece of work that other processes did
+    steps_per_epoch: int  # 0 where a step is a job of other processes
     seconds: float  # since this process began to train
     taken: int  # steps taken in those seconds
     rows: tuple[Row, ...] = ()
     name: str = ""  # of the run's folder, if it has one
-    cell: str = ""  # of a sweep that other processes train, and how many of them are done
+    cell: str = ""  # of a sweep trained by other processes, and how many cells are done
 
     @property
     def remaining(self) -> float:
@@ -38,7 +38,7 @@ Progress = Callable[[Moment], None]
 
 
 def check_progress(progress: object) -> None:
-    """Refuse what cannot be told of progress, before anything is begun.
+    """Refuse a `progress` that is not a function, before anything is started.
 
     >>> check_progress(True)
     Traceback (most recent call last):

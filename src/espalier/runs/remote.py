@@ -1,8 +1,7 @@
-"""What a dask worker does with a job: as the process would that gave it.
+"""How a dask worker runs a job: as the process would that submitted it.
 
-It works in that process's folder, with its data, and only with the same code. A job that nobody
-waits for any more, because that process ended, is interrupted as by Ctrl-C, and lets go of its
-run's folder.
+It works in that process's folder, with its data, and only with the same code. When that process
+has ended, the job is interrupted as by Ctrl-C, and releases its run's folder.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from espalier.errors import ConfigError
 from espalier.runs.lock import patience
 from espalier.version import __version__
 
-LET_GO_SECONDS = 30.0  # in which a job that was interrupted should have let go of its folder
-LOOK_SECONDS = 0.5  # between two looks whether a job is still wanted
+LET_GO_SECONDS = 30.0  # enough for an interrupted job to release its folder
+LOOK_SECONDS = 0.5  # between two checks that a job is still wanted
 DATA = "ESPALIER_DATA"
 
 
 @dataclass(frozen=True)
 class Caller:
-    """What a worker is told of the process that gives it jobs."""
+    """What a worker has to know of the process that submits jobs."""
 
     folder: str
     data: str | None
@@ -62,7 +61,7 @@ def code_here() -> str:
 
 
 def do_there(caller: Caller, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What the function returns, by a worker of dask's; an error has a note of the worker."""
+    """The function's result on a dask worker; an error has a note that names the worker."""
     from distributed import Reschedule, get_worker
 
     worker = get_worker()
@@ -75,33 +74,33 @@ def do_there(caller: Caller, function: Callable[..., Any], *arguments: Any) -> A
         with _as_if_there(caller), patience(LET_GO_SECONDS), _while_wanted(worker):
             return function(*arguments)
     except KeyboardInterrupt:
-        raise Reschedule from None  # should anybody want it all the same
+        raise Reschedule from None  # in case it is still wanted
     except Exception as failure:
         failure.add_note(f"by the worker {worker.name} at {worker.address}")
         raise
 
 
-def as_told(failure: BaseException, caller: Caller) -> BaseException:
-    """A job's own error; of one that could not be read there, or its answer here, what to do.
+def with_remedy(failure: BaseException, caller: Caller) -> BaseException:
+    """A job's own error; if the job or its result could not be unpickled, one that says what to do.
 
     >>> here = Caller("/shared", None, "espalier 0.1.0")
-    >>> print(as_told(ImportError("No module named 'espalier'"), here))
+    >>> print(with_remedy(ImportError("No module named 'espalier'"), here))
     it cannot be read there (No module named 'espalier'); scheduler and workers need ...
     """
     if getattr(failure, "__notes__", ()) or isinstance(failure, ConfigError):
         return failure
-    cause = failure.__cause__ or failure  # dask says at length what it is
-    told = ConfigError(
+    cause = failure.__cause__ or failure  # dask wraps it in a long message
+    found = ConfigError(
         f"it cannot be read there ({cause}); scheduler and workers need what this process has: "
         f"{caller.code}"
     )
-    told.__cause__ = failure
-    return told
+    found.__cause__ = failure
+    return found
 
 
 @contextmanager
 def _as_if_there(caller: Caller) -> Iterator[None]:
-    """A block in the caller's folder, if it is seen here, and with its data, if there is no own."""
+    """A block in the caller's folder, if it exists here, and with its data, unless set here."""
     before, own = Path.cwd(), os.environ.get(DATA)
     with suppress(OSError):
         os.chdir(caller.folder)
@@ -137,4 +136,4 @@ def _while_wanted(worker: Any) -> Iterator[None]:
     finally:
         with ending:
             ended.set()
-        interrupt(thread, None)  # what was on its way
+        interrupt(thread, None)  # cancels an interrupt on its way

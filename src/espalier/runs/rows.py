@@ -1,4 +1,4 @@
-"""A run's rows on disk: lines of JSON while it goes on, Parquet when it has ended."""
+"""A run's rows on disk: lines of JSON while it is in progress, Parquet when it has ended."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def whole_lines(file: Path) -> list[str]:
     try:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise FileError(f"{file} is damaged ({error}); remove it to go on without it") from error
+        raise FileError(f"{file} is damaged ({error}); remove it to continue without it") from error
     whole = text[: text.rfind("\n") + 1]
     return [line for line in whole.split("\n") if line]
 
 
 def read_parquet(file: Path, identity: str | None = None) -> tuple[list[Row], bool]:
-    """The rows of one file, and whether it says that they are those of the run of this identity.
+    """The rows of one file, and whether it carries this identity of a run.
 
-    Those of another run are refused; what was written before, or anew by a person, does not say.
+    Those of another run are refused; files of earlier versions or of the user carry none.
     """
     try:
         import pyarrow
@@ -40,7 +40,7 @@ def read_parquet(file: Path, identity: str | None = None) -> tuple[list[Row], bo
         found: list[Row] = table.to_pylist()
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise FileError(
-            f"{file} is damaged ({error}); remove it to go on without the measures in it"
+            f"{file} is damaged ({error}); remove it to continue without the measures in it"
         ) from error
     whose = (table.schema.metadata or {}).get(IDENTITY.encode())
     said = whose and whose.decode(errors="replace")
@@ -48,9 +48,9 @@ def read_parquet(file: Path, identity: str | None = None) -> tuple[list[Row], bo
 
 
 def is_own(file: Path, whose: str | None, identity: str | None, remedy: str) -> bool:
-    """Whether a file says that it is its folder's run's; that of another is refused.
+    """Whether a file carries the identity of its folder's run; that of another is refused.
 
-    Runs of before do not say whose they are.
+    Files of earlier versions carry none.
     """
     if whose is None or identity is None:
         return False
@@ -63,9 +63,9 @@ def is_own(file: Path, whose: str | None, identity: str | None, remedy: str) -> 
 
 
 def agree(rows: list[Row], others: list[Row]) -> bool:
-    """Whether rows hold the same by the names that both have: a person may add some, or drop some.
+    """Whether rows agree in the columns that both have: the user may add some, or drop some.
 
-    What one of them lacks is None in Parquet, and so, to pandas, is what is not a number.
+    Missing values are None in Parquet, and so, from pandas, are those that are NaN.
 
     >>> agree([{"loss": float("nan"), "bits": 1.5}], [{"loss": None, "rate": 0.1}])
     True
@@ -81,16 +81,16 @@ def agree(rows: list[Row], others: list[Row]) -> bool:
 
 
 def _numbers(row: Row) -> Row:
-    """What a row says, without what is missing or not a number."""
+    """A row without values that are missing or NaN."""
     return {name: one for name, one in row.items() if one is not None and one == one}
 
 
 def write_parquet(file: Path, rows: list[Row], identity: str | None) -> None:
-    """Write rows as Parquet; what a row does not have, and others do, is None there."""
+    """Write rows as Parquet; a column that a row lacks is None there."""
     import pyarrow
     import pyarrow.parquet
 
-    columns = dict.fromkeys(name for row in rows for name in row)  # not the first row's
+    columns = dict.fromkeys(name for row in rows for name in row)  # of all rows, not only the first
     table = pyarrow.Table.from_pylist([{n: row.get(n) for n in columns} for row in rows])
     if identity is not None:
         table = table.replace_schema_metadata({IDENTITY: identity})
@@ -111,5 +111,5 @@ def _row_of(file: Path, number: int, line: str) -> Row:
     except (ValueError, RecursionError) as error:
         why = f"not JSON ({error})"
     if why:
-        raise FileError(f"{file}, line {number}, is {why}; remove the line to go on")
+        raise FileError(f"{file}, line {number}, is {why}; remove the line to continue")
     return found

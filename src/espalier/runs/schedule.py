@@ -1,4 +1,4 @@
-"""When checkpoints are kept: a set of step numbers, each with its name."""
+"""When checkpoints are saved: a set of step numbers, each with its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's files of tensors: which run's they are, and the step at which they were written."""
+"""A run's files of tensors: the run they belong to, and the step at which they were written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from espalier.runs.rows import IDENTITY, is_own
 
 @dataclass(frozen=True)
 class TensorFile:
-    """A file of tensors in the folder of a run with this identity; runs of before say none.
+    """A file of tensors in the folder of a run with this identity; earlier versions had none.
 
     >>> TensorFile(Path("epoch-1.safetensors"), None).step() is None  # there is no such file
     True
@@ -26,7 +26,7 @@ class TensorFile:
     def step(self) -> int | None:
         """The step written in it; None if there is no such file, or it is damaged.
 
-        The weights before training say none.
+        The weights before training have no such entry, and are of step 0.
         """
         try:
             said = self.metadata()
@@ -35,7 +35,7 @@ class TensorFile:
             return None
 
     def measures(self) -> list[Row]:
-        """The rows that were measured when it was written, if it says them."""
+        """The rows that were measured when it was written, if it stores them."""
         try:
             found = json.loads((self.metadata() or {}).get("metrics", "[]"))
         except (ValueError, RecursionError):
@@ -44,10 +44,10 @@ class TensorFile:
         return found if of_rows else []
 
     def metadata(self) -> dict[str, str] | None:
-        """What is written in it beside tensors; None if it cannot be read."""
+        """Its metadata; None if it cannot be read."""
         from safetensors import SafetensorError, safe_open
 
-        if not self.path.is_file():  # a pipe would be waited for
+        if not self.path.is_file():  # opening a pipe would block
             return None
         try:
             with safe_open(self.path, "np") as opened:  # which needs no torch
@@ -56,7 +56,7 @@ class TensorFile:
             return None
 
     def load(self, remedy: str) -> Snapshot:
-        """What is in it, if that is as it was written, by this run."""
+        """Its contents, if they are undamaged and this run's."""
         from espalier.nets import CHECKSUMS, check_checksums, read_safetensors
 
         check_readable(self.path)
@@ -80,8 +80,8 @@ class TensorFile:
         return self.path
 
     def is_own(self) -> bool:
-        """Whether it says that it is its folder's run's; that of another is refused.
+        """Whether it carries the identity of its folder's run; that of another is refused.
 
-        What cannot be read is for `load` to tell.
+        A file that cannot be read is reported by `load`.
         """
         return is_own(self.path, (self.metadata() or {}).get(IDENTITY), self.identity, "remove it")

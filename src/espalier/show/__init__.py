@@ -39,7 +39,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # The demo compiles programs and reads a model: nobody should wait for torch to print a trace.
+    # The demo compiles programs and reads a model; printing a trace should not import torch.
     if name == "build_report":
         from espalier.show.demo import build_report
 

@@ -1,4 +1,4 @@
-"""One page that shows both sides at work, made by really running them.
+"""One page that shows both sides of the library, made by running them.
 
 Every program is built, interpreted, compiled and verified while the page is made, and a sentence
 is taken apart; nothing on it is written by hand but the words.
@@ -63,7 +63,7 @@ class Checked:
 def check(entry: Entry, *, longest: int, random_inputs: int, random_size: int) -> Checked:
     """Run random inputs, and every bit string up to `longest` if it takes them, through both.
 
-    What is written takes a pass a token, so the inputs of programs that write are shorter.
+    Writing takes one pass per token, so the inputs of programs that write are shorter.
     """
     texts = ["".join(bits) for bits in _all_strings(longest)] if _takes_bits(entry) else []
     size = random_size if entry.writing is None else min(random_size, WRITTEN_SIZE)
@@ -101,7 +101,7 @@ def build_report(
     random_size: int = 200,
     progress: Callable[[str], None] = lambda line: None,
 ) -> list[Checked]:
-    """Write the page to `path` and return what was measured; `progress` hears of each program."""
+    """Write the page to `path` and return what was measured; `progress` is called per program."""
     results = []
     for name in PROGRAMS:
         progress(f"{name}: building, interpreting, compiling, verifying")

@@ -21,7 +21,7 @@ LONGEST_RULE = 120
 
 
 class Step(NamedTuple):
-    """Something that happened to a used value: not that it was kept."""
+    """Something that happened to a used value, other than being kept as it was."""
 
     node: Node
     how: str
@@ -60,7 +60,7 @@ def summary(why: Explanation) -> str:
 
 
 def steps(why: Explanation) -> list[Step]:
-    """What happened to used values, the last first; what is kept is left out."""
+    """What happened to used values, the last first; values kept as they were are left out."""
     happened = [Step(n, _how(why, e)) for n, e in why.edges_into.items() if e[0].kind != "kept"]
     starts = [Step(node, _start(why, node)) for node in sorted(why.used) if node.layer == 0]
     return [*happened, *starts]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas
 
 LONGEST_TEXT = 300
-MOST_ROWS = 60  # of a table that stands for a result
+MOST_ROWS = 60  # of the table of a result
 
 
 def resource(name: str) -> str:

@@ -41,7 +41,7 @@ def parts_headline(parts: Parts) -> str:
 
 
 def pairs_text(pairs: PairMatrix) -> str:
-    """A row a word, its partners across: DI in hundredths, two digits a pair."""
+    """One row per word, its partners across: DI in hundredths, two digits per pair."""
     return coloured_pairs(pairs).plain
 
 
@@ -81,7 +81,7 @@ def two_digits(value: float) -> str:
 
 
 def parts_text(parts: Parts) -> str:
-    """A row a step: the word, and the sizes of its state's parts as bars."""
+    """One row per step: the word, and the sizes of its state's parts as bars."""
     frame = parts.to_frame()
     width = max(len(_short(word)) for word in parts.words)
     lines = [parts_headline(parts), "", f"{'':{width}}    relevant  irrelevant"]

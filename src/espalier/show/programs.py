@@ -34,7 +34,7 @@ def program_text(program: Program) -> str:
 
 
 def idle_text(idle: Sequence[object]) -> str:
-    """The interventions that touched nothing, a line each."""
+    """The interventions that touched nothing, one line each."""
     return "".join(f"\n  touched nothing: {one}" for one in idle)
 
 
@@ -59,7 +59,7 @@ def run_text(run: Run) -> str:
 
 
 def runs_text(runs: Runs) -> str:
-    """A line a run, of the first."""
+    """One line per run, for the first ones."""
     lines = [f"  {run_text(run)}" for run in runs[:SHOWN]]
     return "\n".join([count(len(runs), "run"), *lines, *["  ..."] * (len(runs) > SHOWN)])
 

@@ -69,7 +69,7 @@ def trace_data(trace: Trace) -> dict[str, Any]:
 
 
 def _head(program: Program, name: str) -> dict[str, Any]:
-    """What a head says, and what it takes to find the positions that it selected."""
+    """A head as text, and what is needed to find the positions that it selected."""
     head, names = program.heads[name], list(program.specs)
     offsets = head.relative_positions
     return {
@@ -116,7 +116,7 @@ class _Columns:
         self.cells = 0
 
     def column(self, name: str, cells: Sequence[Value | None]) -> int:
-        # Each variable by itself: 1 of one may be written otherwise than 1 of another.
+        # Each variable on its own: 1 of one may be written differently from 1 of another.
         number = self._columns.setdefault((name, tuple(cells)), len(self.columns))
         if number == len(self.columns):
             codes = (self._values.setdefault((name, x), len(self._values)) for x in cells)
@@ -136,7 +136,7 @@ class _Columns:
 class _Writers:
     """Which rule wrote a cell: `Trace.rule` for many cells, until the page is full.
 
-    A variable's rules are grouped by the variables they read; one look-up a group finds the rule.
+    A variable's rules are grouped by the variables they read; one look-up per group finds the rule.
     """
 
     def __init__(self, program: Program) -> None:

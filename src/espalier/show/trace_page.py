@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PAGE_CELLS = 30_000
 FRAGMENT_CELLS = 6_000
 SHOWN_POSITIONS = 60
-# Characters across that leave room for the program beside the stepper.
+# Characters across that leave room for the program next to the stepper.
 MOST_BESIDE = 50
 
 
@@ -78,8 +78,8 @@ def _counts(trace: Trace) -> str:
         "head": program.heads,
     }
     rules = listed_rules(program)
-    told = program.rules.summary if rules is None else count(len(rules), "rule")
-    return " · ".join([*(count(len(held), noun) for noun, held in counts.items()), told])
+    written = program.rules.summary if rules is None else count(len(rules), "rule")
+    return " · ".join([*(count(len(held), noun) for noun, held in counts.items()), written])
 
 
 def _sequence(items: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Does interdependence follow syntax? TreePairs of words of a treebank beside their DI.
+"""Does interdependence follow syntax? Pairs of words of a treebank, with their DI.
 
 A table of all pairs, means by distance, the effect of syntax in one number, and trees grown from
 interdependence alone. Treebanks themselves are in `espalier.data`; figures are in

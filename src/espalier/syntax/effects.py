@@ -1,9 +1,9 @@
-"""The claim in one number: what an edge of the tree does to DI, all else that is known held.
+"""The claim in one number: the effect of a tree edge on DI, other known factors held constant.
 
 Least squares of DI on tree distance. Every sequential distance within every class has a level of
 its own, as every panel and line of Figure 4 does; log frequencies of both words, and whether they
-are outside the vocabulary, are held as well. Intervals allow for anything that the pairs of one
-sentence share: they are cluster-robust, by sentence.
+are outside the vocabulary, are held constant too. Intervals allow for anything that the pairs of
+one sentence share: they are cluster-robust, by sentence.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def effect_of_syntax(
     *,
     furthest: int | None = None,
 ) -> list[Effect]:
-    """Per edge of tree distance first, then whatever else is held; pairs of `other` are left out.
+    """Per edge of tree distance first, then of what is held constant; class `other` is left out.
 
     With values log DI, an estimate of -0.02 says that an edge more takes two per cent off.
 

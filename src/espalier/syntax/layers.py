@@ -16,7 +16,7 @@ from espalier.syntax.scores import Scores
 
 
 def layer_scores(model: AnyModel, bank: Treebank) -> dict[int, Scores]:
-    """Scores by layer, from 1; each has the logits of the last. Sentences alike are read once.
+    """Scores by layer, from 1; each has the logits of the last. Equal sentences are read once.
 
     >>> import espalier as es
     >>> from espalier.data import BranchingConfig, branching_corpus

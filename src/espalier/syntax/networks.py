@@ -1,7 +1,7 @@
-"""What any network makes of a treebank: DI of every two words, and surprisal.
+"""DI of every two words of a treebank and surprisal, for any network.
 
-Words may be several tokens of the network's: they are sets in focus then. LSTM language models have
-a faster way of their own (`scores`, `surprisal`).
+A word may be several tokens of the network; it is then a set in focus. LSTM language models have
+faster code of their own (`scores`, `surprisal`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def read_treebank(
 ) -> tuple[Scores, Float[Array, " W"]]:
     """DI of every pair in the order (sentence, l, r), and the surprisal of every word.
 
-    Logits are those of the last layer, whichever is asked for. Surprisal is in nats, NaN of a first
-    word and of networks that do not predict the next token.
+    Logits are those of the last layer, whichever layer is chosen. Surprisal is in nats, NaN for a
+    first word and for networks that do not predict the next token.
 
     >>> import espalier as es
     >>> from espalier.data import BranchingConfig, branching_corpus
@@ -85,7 +85,7 @@ def _read(model: AnyModel | Network, words: tuple[str, ...]) -> tuple[Tokens, Pi
     owner = np.searchsorted(ends, [stop for _, stop in tokens.spans], "right")
     pieces: list[list[int]] = [[] for _ in words]
     for place, ((start, stop), word) in enumerate(zip(tokens.spans, owner, strict=True)):
-        if stop > start and word < len(words):  # what stands for no text is special
+        if stop > start and word < len(words):  # a token without text is special
             pieces[word].append(place)
     return tokens, tuple(map(tuple, pieces))
 

@@ -19,8 +19,8 @@ _OF_TAG = np.array([0 if tag in OPEN else 1 if tag in CLOSED else 3 for tag in T
 class TreePairs:
     """The pairs l < r of a treebank, in the order (sentence, l, r).
 
-    `left` and `right` are places among all words of the treebank, so that whatever is known of
-    words is known of pairs: `bank.tags[pairs.left]`.
+    `left` and `right` are places among all words of the treebank, so they index any array over
+    words: `bank.tags[pairs.left]`.
     """
 
     bank: Treebank

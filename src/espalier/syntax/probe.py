@@ -41,7 +41,7 @@ class Attachment:
         return float(self.found.sum() / self.edges.sum()) if self.edges.any() else np.nan
 
     def interval(self) -> tuple[float, float]:
-        """95%, sentences drawn anew."""
+        """A 95% interval by resampling sentences."""
         if not self.edges.any():
             return np.nan, np.nan
         bounds = bootstrap_means(
@@ -52,7 +52,7 @@ class Attachment:
 
 @dataclass(frozen=True)
 class _Group:
-    """Sentences that keep the same number of words; `places` are the kept words, (B, m)."""
+    """Sentences with the same number of remaining words; `places` are those words, (B, m)."""
 
     sentences: Int[Array, " B"]
     places: Int[Array, "B m"]
@@ -66,7 +66,7 @@ class _Group:
 def attachment(
     bank: Treebank, values: Float[Array, " P"], *, shape: Shape = "noncrossing"
 ) -> Attachment:
-    """How many edges the heaviest trees share with the treebank's; `values` lie as pairs do.
+    """Edges that the heaviest trees share with the treebank's; `values` are in the order of pairs.
 
     >>> from espalier.data import BranchingConfig, branching_corpus
     >>> bank = branching_corpus(BranchingConfig("left", sentences=20, tests=20)).bank
@@ -91,7 +91,7 @@ def attachment(
 
 
 def baselines(bank: Treebank, *, seed: int = 0) -> dict[str, Attachment]:
-    """What needs no network: neighbours linked, and trees drawn at random.
+    """Baselines without a network: neighbours linked, and trees drawn at random.
 
     Linking each word to the next is what both left- and right-branching are without directions.
     A tree drawn uniformly from all has any given edge with probability 2 / n: no draw is needed.

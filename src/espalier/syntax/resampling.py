@@ -1,4 +1,4 @@
-"""Intervals of means over pairs, by drawing sentences: pairs of one sentence share its luck.
+"""Intervals of means over pairs, by drawing sentences: pairs of one sentence are not independent.
 
 The same numbers give the same interval: the draws depend on the number of sentences alone.
 """

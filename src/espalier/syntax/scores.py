@@ -23,7 +23,7 @@ from espalier.nets.lstm import LanguageModel
 from espalier.syntax.reading import encode_words, threads_for
 
 Array = np.ndarray
-# Told the sentences that have the same words, and the hidden state after each of those.
+# Called with the numbers of equal sentences, for several such groups, and their hidden states.
 Hear = Callable[[Sequence[Sequence[int]], HiddenStates], None]
 SPACES: tuple[Space, ...] = ("hidden", "logits")
 
@@ -39,7 +39,7 @@ class Scores:
 def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = None) -> Scores:
     """DI of every pair of a treebank, sentence by sentence from a zero state.
 
-    There is a thread for each of torch's by default; on CUDA there is one.
+    By default there are as many threads as torch uses; on CUDA there is one.
 
     >>> from espalier.data import BranchingConfig, branching_corpus
     >>> from espalier.nets.lstm import language_model
@@ -55,16 +55,16 @@ def pair_scores(model: LanguageModel, bank: Treebank, *, workers: int | None = N
 
 
 class PairReader:
-    """A model made ready to read treebanks, on the threads of a pool."""
+    """A model prepared to read treebanks, on the threads of a pool."""
 
     def __init__(self, all_pairs: AllPairs, pool: ThreadPoolExecutor) -> None:
         self._all_pairs, self._pool = all_pairs, pool
 
     def begin(self, bank: Treebank, *, hear: Hear | None = None) -> PairReading:
-        """Start; what is returned waits for the end. Sentences that are alike are read once.
+        """Start reading; the result is waited for in `scores`. Equal sentences are read once.
 
-        Whoever is to `hear` is told the hidden states after the words of some sentences by the
-        thread that read them.
+        `hear` is called with the hidden states after the words of some sentences, on the thread
+        that read them.
         """
         numbers, places = encode_words(self._all_pairs.model, bank), pair_starts(bank.lengths)
         alike: dict[tuple[int, ...], list[int]] = {}
@@ -88,7 +88,7 @@ class PairReading:
     found: Float[Array, "2 P"]
 
     def scores(self) -> Scores:
-        """Of every pair, waited for."""
+        """The scores of every pair, once all are read."""
         for future in self.futures:
             future.result()
         return Scores(*self.found)

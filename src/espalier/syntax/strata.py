@@ -21,7 +21,7 @@ LEAST = 100  # a mean is given only where there are so many cases
 def by_distance(
     pairs: TreePairs, values: Float[Array, " P"], *, furthest: int = 40, least: int = LEAST
 ) -> list[Row]:
-    """A row a sequential distance r - l: mean, low, high, cases; class `other` is left out."""
+    """One row per sequential distance r - l: mean, low, high, cases; class `other` is left out."""
     used = _usable(pairs, values, furthest)
     cells = pairs.distance[used] - 1
     rows = _means(pairs.sentence[used], cells, values[used], size=furthest, least=least)
@@ -31,7 +31,7 @@ def by_distance(
 def by_stratum(
     pairs: TreePairs, values: Float[Array, " P"], *, furthest: int = 10, least: int = LEAST
 ) -> list[Row]:
-    """A row a sequential distance, class and tree distance; pairs of class `other` are left out."""
+    """One row per sequential distance, class and tree distance; class `other` is left out."""
     used = _usable(pairs, values, furthest)
     if not used.any():
         return []
@@ -47,7 +47,7 @@ def by_stratum(
 
 
 def _usable(pairs: TreePairs, values: Float[Array, " P"], furthest: int) -> Bool[Array, " P"]:
-    """Pairs that have a DI, stand near enough, and of which neither is punctuation or a symbol."""
+    """Pairs that have a DI, are near enough, and of which neither is punctuation or a symbol."""
     used: Bool[Array, " P"] = (pairs.distance <= furthest) & np.isfinite(values)
     used &= pairs.classes < CLASSES.index("other")
     return used

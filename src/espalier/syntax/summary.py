@@ -1,6 +1,6 @@
 """Everything that the figures, the claim and the probe need of one model, as rows.
 
-Small enough to be kept and carried, where the pairs themselves are millions. A row has `table`
+Small enough to store and copy, while the pairs themselves are millions. A row has `table`
 (distance, stratum, effect, frequency or probe) and `space` (hidden or logits); the other columns
 are those of its table. Baselines need no model and have space `none`.
 """
@@ -49,8 +49,8 @@ def summarise(pairs: TreePairs, scores: Scores, words: Words) -> list[Row]:
 def effects(pairs: TreePairs, values: Float[Array, " P"], words: Words) -> list[Row]:
     """The effect of syntax on DI and on its logarithm: in all, and at each sequential distance.
 
-    `distance` 0 stands for all distances; only there are the other coefficients given too. Beside
-    each stands the effect with frequency not held, so that what it explains can be seen.
+    `distance` 0 stands for all distances; only there are the other coefficients given too. Next to
+    each is the effect with frequency not held constant, which shows what frequency explains.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         outcomes = {"DI": values, "log DI": np.where(values > 0, np.log(values), np.nan)}
@@ -65,7 +65,7 @@ def effects(pairs: TreePairs, values: Float[Array, " P"], words: Words) -> list[
 
 
 def _with_and_without(pairs: TreePairs, values: Float[Array, " P"], words: Words) -> list[Effect]:
-    """The effect of tree distance with frequency held and not, then what is held."""
+    """The effect of tree distance with frequency held constant and not, then of the controls."""
     try:
         [alone] = effect_of_syntax(pairs, values)
     except DataError:  # tree distance never differs within a class and distance
@@ -96,7 +96,7 @@ def probe_row(found: Attachment, shape: str) -> Row:
 
 
 def baseline_rows(bank: Treebank) -> list[Row]:
-    """What the probe stands beside."""
+    """The baselines that the probe is compared with."""
     return [
         {"table": "probe", "space": "none", "weights": name} | probe_row(found, "-")
         for name, found in baselines(bank).items()

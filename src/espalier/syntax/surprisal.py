@@ -1,7 +1,7 @@
 """Surprisal of every word of a treebank: -log P(word | the words before it).
 
-What takes time is the sum over the vocabulary, one product of a hidden state with all output
-weights. It is made once for each beginning of a sentence, however many sentences share it.
+Most of the time goes into the sum over the vocabulary, a product of a hidden state with all output
+weights. It is computed once for each beginning of a sentence, however many sentences share it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from espalier.syntax.reading import encode_words, threads_for
 Array = np.ndarray
 WORDS_AT_ONCE = 4096  # through the recursion
 ALIKE = 0.85  # the shortest sentence of a batch, relative to its longest
-STATES_AT_ONCE, COLUMNS_AT_ONCE = 1024, 2048  # of logits: what is done with them finds them near
+STATES_AT_ONCE, COLUMNS_AT_ONCE = 1024, 2048  # of logits, so that they stay in the cache
 # Sums outside are taken again with the highest logit subtracted: float32 would round them away.
 SAFE = (1e-20, 1e37)
 
@@ -37,7 +37,7 @@ def surprisals(model: LanguageModel, bank: Treebank) -> Float[Array, " W"]:
 
 
 class SurprisalReader:
-    """A model about to read treebanks one after the other; beginnings are known from then on."""
+    """Reads treebanks one after the other with a model; sums of known beginnings are reused."""
 
     def __init__(self, model: LanguageModel, pool: ThreadPoolExecutor) -> None:
         self._model, self._pool, self._sums = model, pool, LogSums(model)
@@ -45,7 +45,7 @@ class SurprisalReader:
         self._totals: list[Float[Array, " N"]] = []  # log of the sum over the vocabulary
 
     def begin(self, bank: Treebank) -> Reading:
-        """Start; what is returned waits for the end."""
+        """Start reading; the result is waited for in `surprisals`."""
         reading = self.expect(bank)
         for some in _batches(bank.lengths):
             task = partial(_read, self._model, some, reading)
@@ -53,7 +53,7 @@ class SurprisalReader:
         return reading
 
     def expect(self, bank: Treebank) -> Reading:
-        """One that someone else reads: what is returned is to hear all hidden states."""
+        """A treebank that is read elsewhere: pass all hidden states to `hear` of the result."""
         numbers, before = encode_words(self._model, bank), len(self._known)
         beginning, ends = self._beginnings(numbers, bank)
         self._totals.append(np.empty(len(self._known) - before, dtype=np.float32))
@@ -84,7 +84,7 @@ class SurprisalReader:
 
 @dataclass(frozen=True)
 class Reading:
-    """A treebank being read: threads write what they find, each at places of its own."""
+    """A treebank being read: threads write their results, each at places of its own."""
 
     bank: Treebank
     numbers: Int[Array, " W"]
@@ -100,7 +100,7 @@ class Reading:
         some = np.array([number for numbers in alike for number in numbers])
         whose = np.repeat(np.arange(len(alike)), [len(numbers) for numbers in alike])
         lengths, steps = self.bank.lengths[some], np.arange(len(states))
-        which, step = np.nonzero(steps < lengths[:, None] - 1)  # what no word follows is not asked
+        which, step = np.nonzero(steps < lengths[:, None] - 1)  # last words are left out
         here = self.bank.starts[some][which] + step
         hidden = states[step, whose[which]]
         self.scores[here + 1] = self.sums.scores(hidden, self.numbers[here + 1]).cpu().numpy()
@@ -110,7 +110,7 @@ class Reading:
             self.totals[-1][self.new[here[part]]] = found.cpu().numpy()
 
     def surprisals(self) -> Float[Array, " W"]:
-        """Of every word, waited for."""
+        """The surprisal of every word, once all are read."""
         for future in self.futures:
             future.result()
         totals = np.append(np.concatenate(self.totals), np.nan)  # -1 is the last: no beginning
@@ -153,7 +153,7 @@ class LogSums:
 
     @torch.no_grad()
     def after(self, hidden: Float[Tensor, "B H"]) -> Float[Tensor, " B"]:
-        """One sum a state."""
+        """One sum per state."""
         sums = hidden.new_zeros(len(hidden))
         for weight, bias in self._blocks:
             sums += torch.addmm(bias, hidden, weight).exp_().sum(dim=-1)
@@ -168,7 +168,7 @@ class LogSums:
 def _states(model: LanguageModel, tokens: Int[Tensor, "B N"]) -> HiddenStates:
     """The hidden state of the last layer after every word, from a zero state.
 
-    Of the first layer's input, once for each word that occurs, however often it does.
+    The first layer's input is computed once for each distinct word.
     """
     kinds, place = torch.unique(tokens.T, return_inverse=True)
     below = model.encoder.weight[kinds]

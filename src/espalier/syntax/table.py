@@ -1,4 +1,4 @@
-"""The word pairs of some sentences as a table, with all that is known of them."""
+"""The word pairs of some sentences as a table, with everything known about them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_TREES = ("tree_distance", "class", "relation", "left_tag", "right_tag")
 
 @dataclass(frozen=True)
 class Described:
-    """Some successive sentences with everything that is known of their pairs and words."""
+    """Some successive sentences with everything known about their pairs and words."""
 
     first: int  # the number of the first sentence among all
     pairs: TreePairs

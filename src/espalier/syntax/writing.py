@@ -1,8 +1,8 @@
-"""All word pairs of a treebank or a text of any size as Parquet, for people who take it elsewhere.
+"""All word pairs of a treebank or a text of any size as Parquet, for use in other tools.
 
-Sentences are taken up a stretch at a time, each by whoever is free, and a stretch is a part of the
-table: what is held does not grow with the text. A stretch is read by itself, so that its rows are
-the same to the bit whoever reads it.
+Sentences are processed a stretch at a time, each by any free worker, and a stretch is a part of the
+table: memory does not grow with the text. Each stretch is read separately, so its rows are
+bit-identical whichever worker reads it.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def write_pairs(
     workers: AnyWorkers = HERE,
     report: Callable[[int], None] = lambda pairs: None,
 ) -> int:
-    """Write the table and return its number of rows; `report` is told how many there are so far.
+    """Write the table and return its number of rows; `report` is called with the number so far.
 
     A `.parquet` file is one table; any other name is a folder: a run with a part for each stretch
-    of sentences, in pairs/. Stopped, either goes on from there. `counts` are those of the text
+    of sentences, in pairs/. If stopped, either resumes from there. `counts` are those of the text
     behind the model, by default the ones stored with it; without any, frequencies are null. `asked`
     names a layer or another method than DI. `device` is where workers compute, by default where the
-    model is; a network from elsewhere stays there.
+    model is; other networks stay where they are.
     """
     path = Path(out)
     if path.suffix not in (".parquet", ".pq", ""):
@@ -102,7 +102,7 @@ def write_pairs(
     with locked(parts.path):  # a second command, which finds all parts there, would join them too
         _join(parts.path, path)
         _clear(parts.path)
-    with suppress(OSError):  # one that comes now begins anew
+    with suppress(OSError):  # a command that starts now begins from scratch
         parts.path.rmdir()
     return rows
 
@@ -163,7 +163,7 @@ def _parts(source: Source) -> Iterator[tuple[int, tuple[Treebank | Stretch, int]
         yield number, (source.select(np.arange(first, stop)), first)
 
 
-# A process reads many stretches with one model; it is made ready once.
+# A process reads many stretches with one model, which is prepared once.
 _ready: dict[str, AllPairs] = {}
 
 
@@ -176,7 +176,7 @@ class PartReader:
     counts: Mapping[str, int] | None  # of words, if not the model's own
     where: str = "cpu"  # the device
     key: str = ""  # the same for the same model and texts
-    words: int = 0  # of all stretches: they decide what it pays to make ready
+    words: int = 0  # of all stretches: they decide what is worth preparing
 
     def digest(self) -> str:
         """SHA-256 of the model's weights, words and counts; of others, of what they compute."""
@@ -237,7 +237,7 @@ class PartReader:
             return pairs_of(bank), read.scores(), expected.surprisals()
 
     def _prepared(self, model: LanguageModel) -> AllPairs:
-        """Made ready on one thread, as everywhere."""
+        """Prepared on one thread, as everywhere."""
         if self.key not in _ready:
             _ready.clear()
             _ready[self.key] = AllPairs(model, spaces=SPACES)
@@ -246,7 +246,7 @@ class PartReader:
 
 
 def _clear(folder: Path) -> None:
-    """Remove all of a run but its lock; the manifest last, by which a kill is gone on from."""
+    """Remove all of a run but its lock; the manifest last, which a killed run is resumed from."""
     for one in sorted(folder.iterdir(), key=lambda one: one.name == MANIFEST):
         if one.is_dir() and not one.is_symlink():
             shutil.rmtree(one)
@@ -255,9 +255,9 @@ def _clear(folder: Path) -> None:
 
 
 def _join(parts: Path, path: Path) -> None:
-    """One file of all parts, a part at a time; it is made among them, where nothing is left of it.
+    """Join all parts into one file, a part at a time; it is written among them, then moved away.
 
-    What a kill leaves there goes with the parts.
+    What a kill leaves there is removed with the parts.
     """
     import pyarrow.parquet as parquet
 

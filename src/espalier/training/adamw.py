@@ -56,7 +56,7 @@ def step_adamw(
             [moments[f"mean.{name}"] for name in names],
             [moments[f"square.{name}"] for name in names],
             [],
-            list(taken.float().repeat(len(names)).unbind()),  # it counts them up, each by itself
+            list(taken.float().repeat(len(names)).unbind()),  # one counter for each weight
             fused=True,
             capturable=taken.is_cuda,
             amsgrad=False,

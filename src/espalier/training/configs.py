@@ -18,7 +18,7 @@ StepPrecision = Literal["float32", "tf32", "bfloat16"]
 SMALLEST = float_info.min  # above 0
 LARGEST_RATE = 3.4e38  # float32 has none beyond
 MOST_SEEDS = 100_000
-STOP_MEASURES = 3  # not to be changed: where it holds, manifests and names leave it out
+STOP_MEASURES = 3  # must not change: manifests and names leave out this default
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Network:
         _check_choice("positions", self.positions, get_args(PositionKind))
 
     def sizes(self, *, longest: int) -> dict[str, Any]:
-        """What `language_model` takes; `longest` is how much a Transformer reads at once."""
+        """Arguments of `language_model`; a Transformer reads at most `longest` tokens at once."""
         found = asdict(self)
         if self.architecture == "transformer":
             return found | {"longest": longest}
@@ -109,12 +109,12 @@ class Recipe:
 
 @dataclass(frozen=True)
 class StepRecipe:
-    """How long and with what models are trained on drawn batches; `measures` is how often measured.
+    """How models are trained on drawn batches; `measures` is the number of times they are measured.
 
-    `precision` concerns products on CUDA, but bfloat16, which holds everywhere it is asked for.
+    `precision` concerns products on CUDA only, except that bfloat16 applies on every device.
     With `stop_share` training ends before its last step at the first measure at which every member
     has had at least that share of training's examples right at `stop_measures` measures in a row,
-    this one included; the test has no say.
+    this one included; the test set plays no part in it.
 
     >>> StepRecipe(steps=1_000, batch=64).optimiser
     'adafactor'
@@ -143,7 +143,7 @@ class StepRecipe:
 
     @property
     def until(self) -> str:
-        """What ends training, in words: "the last step", or "fitted" where a share does.
+        """What ends training: "the last step", or "fitted" where a share does.
 
         >>> StepRecipe(stop_share=0.99).until
         'fitted'
@@ -169,7 +169,7 @@ class StepRecipe:
 
 
 def check_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """The seeds, given as they are or as how many there are from 0 on.
+    """The seeds, given as such or as their number, from 0 on.
 
     >>> check_seeds(3), check_seeds([4, 7])
     ((0, 1, 2), (4, 7))
@@ -177,7 +177,7 @@ def check_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     if getattr(seeds, "ndim", 1) == 0:
         seeds = as_whole("seeds", seeds, least=1, error=ConfigError)
     if type(seeds) is int and seeds > MOST_SEEDS:
-        raise ConfigError(f"seeds are {seeds}; as many models are not trained at once")
+        raise ConfigError(f"seeds are {seeds}; at most {MOST_SEEDS:,} models are trained at once")
     found = range(seeds) if type(seeds) is int else seeds
     found = list(found) if isinstance(found, Iterable) else []
     if (

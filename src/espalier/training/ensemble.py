@@ -110,7 +110,7 @@ class _Share:
     def __init__(self, whole: EnsembleLearner, mine: slice) -> None:
         self.recipe, self.device = whole.recipe, whole.device
         named = whole.weights.items()
-        # `.data`: to autograd, what another share does to its own slice is no change of this one
+        # `.data`: autograd must not see another share's changes to its slice as changes to this one
         self.weights = {name: tensor.data[mine].requires_grad_() for name, tensor in named}
         self.streams, self.seeds = whole.streams[mine], whole.seeds[mine].to(whole.device)
         self.shape, own = whole.shape, whole.memory.items()
@@ -126,7 +126,7 @@ class _Share:
         self._step: Step | None = None
 
     def run(self, first: int, steps: int) -> None:
-        """Take steps from number `first` on; the state is zero at the head of the data."""
+        """Take steps from number `first` on; the state is zero at the start of the data."""
         if self._step is None:
             mutable = [*self.memory.values(), self.taken, self.loss_sum]
             self._step = captured(self._one_step, [*self.weights.values(), *mutable], self.device)
@@ -159,7 +159,7 @@ class _Share:
             self.taken.add_(1)
 
     def _update(self, gradients: Sequence[Tensor]) -> None:
-        """One step down, each member's gradients clipped by themselves."""
+        """One step down, each member's gradients clipped separately."""
         scales = clip_scales(gradients, self.recipe.clip)
         if self.recipe.optimiser == "adamw":
             clipped = [g * scales.view(-1, *[1] * (g.dim() - 1)) for g in gradients]

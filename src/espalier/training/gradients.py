@@ -46,7 +46,7 @@ def member_gradients(
     """
     device = weights["encoder.weight"].device
     if reading == "after close":
-        examples = [_that_go_on(one) for one in examples]
+        examples = [_that_continue(one) for one in examples]
         limit = min(limit, *(len(one.tokens) for one in examples))
     tokens = torch.from_numpy(np.stack([one.tokens[:limit] for one in examples])).long()
     open_at = torch.from_numpy(np.stack([one.open_at[:limit] for one in examples]))
@@ -114,15 +114,15 @@ def gradients_at(
     return {"embedding": found[0], "hidden": found[1], "output": errors}
 
 
-def _that_go_on(examples: Examples) -> Examples:
+def _that_continue(examples: Examples) -> Examples:
     """The sequences with a token after the close symbol; at the others' end nothing follows."""
-    kept = examples.last + 2 < examples.tokens.shape[1]
-    if not kept.any():
+    longer = examples.last + 2 < examples.tokens.shape[1]
+    if not longer.any():
         raise DataError(
-            f"no test sequence of {examples.tokens.shape[1]} tokens goes on after its close "
+            f"no test sequence of {examples.tokens.shape[1]} tokens continues after its close "
             f"symbol, so no loss is read there; make test_length over {examples.length} + 2"
         )
-    return Examples(examples.tokens[kept], examples.open_at[kept], examples.length)
+    return Examples(examples.tokens[longer], examples.open_at[longer], examples.length)
 
 
 def _nudged(

@@ -20,16 +20,16 @@ class Groupable(Trainable, Protocol):
         """Its name in an ensemble, different from the others'."""
 
     def row_alone(self, row: Row) -> Row:
-        """A row that it has in an ensemble, as it has it alone."""
+        """A row of its run in an ensemble, as that of its run alone."""
         return row
 
     def row_beside(self, row: Row) -> Row:
-        """A row that it has alone, as it has it in an ensemble."""
+        """A row of its run alone, as that of its run in an ensemble."""
         return row
 
     def data_alone(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """What its manifest says of its data, from what an ensemble's says."""
+        """The entry for its data in its manifest, from that in an ensemble's."""
 
     @staticmethod
     def data_beside(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What an ensemble's manifest says of its data, from what its members' say."""
+        """The entry for the data in an ensemble's manifest, from those in its members'."""

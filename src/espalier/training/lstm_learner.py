@@ -1,7 +1,7 @@
 """What one language model alone and an ensemble share: losses, rates, annealing, storage.
 
 All of it is tensors with an entry for each member, so that a state is stored in one file and a
-captured graph can add to a loss without asking the host.
+captured graph can add to a loss without synchronising with the host.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LSTMLearner:
 
     steps_per_epoch: int
     weights: StackedWeights
-    memory: dict[str, Tensor]  # recurrent states, and what an optimiser keeps
+    memory: dict[str, Tensor]  # recurrent states, and an optimiser's
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ def too_small(rates: Float[Tensor, " E"], recipe: Recipe) -> Bool[Tensor, " E"]:
 
 
 def clip_scales(gradients: Sequence[Tensor], limit: float) -> Float[Tensor, " E"]:
-    """What each member's gradients, (E, ...), are multiplied by so that their norm is `limit`."""
+    """Factors for each member's gradients, (E, ...), that clip their norm at `limit`."""
     squares = [torch.linalg.vector_norm(g.flatten(1), dim=1).square() for g in gradients]
     norms = torch.stack(squares).sum(0).sqrt()
     return (limit / (norms + 1e-6)).clamp(max=1.0)

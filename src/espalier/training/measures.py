@@ -1,4 +1,4 @@
-"""What is measured of language models while they train: functions of stacked weights to rows."""
+"""Measures of language models during training: functions from stacked weights to rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CloseProbability:
         return cls(tokens, at, close)
 
     def __call__(self, weights: StackedWeights, shape: LSTMShape) -> list[dict[str, float]]:
-        """One row a member, with a column for each test set."""
+        """One row per member, with a column for each test set."""
         columns = {name: self._mean(weights, shape, name).tolist() for name in self.tokens}
         rows = zip(*columns.values(), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in rows]
@@ -93,7 +93,7 @@ def close_probabilities(
 class TextLoss:
     """Mean loss on held-out text, the state carried from its beginning to its end.
 
-    A Transformer reads as many tokens before each window as there is room for.
+    A Transformer reads as many tokens before each window as fit into it.
     """
 
     tokens: Int[Tensor, "S B"]

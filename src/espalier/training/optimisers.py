@@ -1,6 +1,6 @@
 """Adam and Adafactor for stacked weights: every member is updated as if it were alone.
 
-Nothing asks the host for a number, so that a step can be captured as a CUDA graph. Both follow
+Nothing synchronises with the host, so that a step can be captured as a CUDA graph. Both follow
 torch.optim, whose Adafactor mixes members of a stack and cannot be captured.
 """
 
@@ -19,7 +19,7 @@ from espalier.training.configs import OptimiserName
 
 Tensors = dict[str, Tensor]  # by name, with a first axis of members
 
-_VECTORS = ("bias", "scale")  # names of weights that are no matrices end so
+_VECTORS = ("bias", "scale")  # endings of the names of weights that are not matrices
 _SMALLEST_SCALE = 1e-3  # torch's and the paper's epsilon_2
 _SMALL = 1 << 22  # numbers of a weight; by estimate, copying more costs what fewer kernels save
 
@@ -67,11 +67,11 @@ class Adam:
 
 
 class Adafactor:
-    """Shazeer & Stern (2018) as torch.optim.Adafactor has it, for each matrix of a stack.
+    """Shazeer & Stern (2018) as in torch.optim.Adafactor, for each matrix of a stack.
 
     The last two axes are a matrix, or the last one a vector; all before them are stacked. Steps are
     relative to the size of what they change; `absolute` ones are not, and the rate is no less in
-    the first steps. Small weights of one shape are stacked to be updated at once.
+    the first steps. Small weights of one shape are stacked and updated together.
     """
 
     def __init__(self, weights: Tensors, rate: float, *, absolute: bool = False) -> None:
@@ -116,7 +116,7 @@ class Adafactor:
 
 
 def _alike(weights: Tensors) -> list[list[str]]:
-    """Names of weights that are updated at once: of one shape and kind, and small."""
+    """Names of weights that are updated together: of one shape and kind, and small."""
     groups: dict[object, list[str]] = {}
     for name, weight in weights.items():
         small = weight.numel() <= _SMALL
@@ -125,12 +125,12 @@ def _alike(weights: Tensors) -> list[list[str]]:
 
 
 def _together(tensors: list[Tensor]) -> Tensor:
-    """A stack of them; of one, itself."""
+    """The tensors as one stack."""
     return torch.stack(tensors) if len(tensors) > 1 else tensors[0].unsqueeze(0)
 
 
 def _kept(name: str) -> tuple[str, ...]:
-    """Second moments that are kept: of every number, or of a matrix's rows and columns."""
+    """The second moments of a weight: of every number, or of a matrix's rows and columns."""
     return ("square",) if name.endswith(_VECTORS) else ("row", "column")
 
 

@@ -35,7 +35,7 @@ from espalier.training.train import Prepared, Trainable
 from espalier.training.transformers import Transformers, at_once, in_precision, listed
 
 TOKENS = 3  # 0, 1 and START
-FITTED = 1_000  # training strings that a measure looks at
+FITTED = 1_000  # training strings that are measured
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class ParityRun(Trainable):
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", check_seeds(self.seeds))
         check_kind("shape", self.shape, TransformerShape, error=ConfigError)
-        told = (self.shape.vocabulary, self.shape.outputs, self.shape.decoder)
-        if told != (TOKENS, 2, False):
+        sizes = (self.shape.vocabulary, self.shape.outputs, self.shape.decoder)
+        if sizes != (TOKENS, 2, False):
             raise ConfigError(
-                f"shape's vocabulary, outputs and decoder are {told}; bit strings after START and "
+                f"shape's vocabulary, outputs and decoder are {sizes}; bit strings after START and "
                 f"one of two answers need {(TOKENS, 2, False)}"
             )
         if self.shape.positions == "absolute" and self.shape.longest <= self.test.longest:
@@ -198,7 +198,7 @@ def answer_logits(
     *,
     lengths: Int[Tensor, "E B"],
 ) -> Float[Tensor, "E B 2"]:
-    """What is read at each string's last position."""
+    """The logits at each string's last position."""
     stream = encode(weights, shape, tokens, lengths=lengths).stream
     last = (lengths - 1)[..., None, None].expand(-1, -1, 1, stream.shape[-1])
     return read_out(weights, stream.gather(2, last)).squeeze(2)

@@ -86,7 +86,7 @@ class ScaffoldRun(Groupable):
 
     @property
     def member(self) -> str:
-        """That of its corpus, alone as well."""
+        """The name of its corpus, as in a run alone."""
         return self.corpus.name
 
     def data_alone(self, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _gradient_recorder(
 
 
 def _describe(corpora: Sequence[ScaffoldCorpus]) -> dict[str, Any]:
-    """Digests and true counts of the corpora; a corpus that is not what it claims is refused."""
+    """Digests and true counts of the corpora; one that does not match its config is refused."""
     counts = {corpus.config.name: count_scaffolds(corpus).to_dict() for corpus in corpora}
     digests = {corpus.config.name: corpus.digest for corpus in corpora}
     return data_of(list(digests), digests, counts)
@@ -162,7 +162,7 @@ def _describe(corpora: Sequence[ScaffoldCorpus]) -> dict[str, Any]:
 def data_of(
     names: Sequence[str], digests: Mapping[str, str], counts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What a manifest says of the corpora of these members; the digest covers them in order."""
+    """The entry for these members' corpora in a manifest; the digest covers them in order."""
     whole = hashlib.sha256("".join(digests[name] for name in names).encode()).hexdigest()
     return {
         "sha256": whole,

@@ -2,8 +2,8 @@
 
 An answer is right if greedy decoding gives every action and then END. That is so exactly if, given
 the right actions so far, the next one is always the likeliest: one pass over the true actions
-decides it. Whether it would be right if END could come only where it should (`told_end`) is read
-off the same pass: what to do, and when to stop, are measured apart.
+decides it. The same pass gives `told_end`, whether it would be right if END could come only in its
+place: what to do, and when to stop, are measured separately.
 
 Of a batch of B, example i is drawn from the i-th of B equal parts of the examples in order of
 length. All are drawn equally often, and a batch's lengths are known closely enough beforehand to
@@ -56,7 +56,7 @@ from espalier.training.train import Prepared, Trainable
 from espalier.training.transformers import in_precision
 
 LONGEST = 9  # words of a command
-FITTED = 500  # training examples that a measure looks at
+FITTED = 500  # training examples that are measured
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ScanRun(Trainable):
     """One kind of Transformer, a member for each split and seed; the defaults are the paper's.
 
     A split `upto:A,B` is made from the grammar: up to A actions to learn from, up to B to be
-    tested on. `tests` draws so many of the test examples, or all.
+    tested on. `tests` draws that many of the test examples, or all.
 
     >>> ScanRun(splits=("length",), seeds=2).shape.layers
     2
@@ -101,10 +101,10 @@ class ScanRun(Trainable):
             raise ConfigError(f"splits are {self.splits}; give none twice: `seeds` trains several")
         if not self.shape.decoder:
             raise ConfigError("shape.decoder is False; SCAN's actions are written by a decoder")
-        told, symbols = (self.shape.vocabulary, self.shape.outputs), len(symbols_of(self.splits))
-        if told != (symbols, symbols):
+        sizes, symbols = (self.shape.vocabulary, self.shape.outputs), len(symbols_of(self.splits))
+        if sizes != (symbols, symbols):
             raise ConfigError(
-                f"shape's vocabulary and outputs are {told}; SCAN has {symbols} symbols, both ways"
+                f"shape's vocabulary and outputs are {sizes}; SCAN has {symbols} symbols, both ways"
             )
         if self.shape.positions == "absolute" and self.shape.longest < LONGEST:
             raise ConfigError(
@@ -147,7 +147,7 @@ class ScanRun(Trainable):
         return TranslationTask.of(self, device)
 
     def first_weights(self, seeds: Sequence[int]) -> Weights:
-        """Those of every member before the first step."""
+        """The weights of every member before the first step."""
         return random_transformers(self.shape, seeds, batch=self.recipe.batch)
 
     def models(self, weights: Snapshot, device: torch.device) -> ScanTransformers:
@@ -227,7 +227,7 @@ class TranslationTask:
         return logits, actions
 
     def measure(self, weights: Weights) -> list[dict[str, float]]:
-        """The share of commands answered rightly, of training and of the test; and told the end."""
+        """The shares of right answers in training and test, and with END only in its place."""
         found = []
         for member, (fit, test) in enumerate(zip(self.fits, self.tests, strict=True)):
             own = {name: tensor[member : member + 1] for name, tensor in weights.items()}
@@ -238,7 +238,7 @@ class TranslationTask:
 
 
 def _packed(run: ScanRun, widths: Sequence[int], device: torch.device) -> Packing:
-    """In rows as kernels take them where they are used, elsewhere with little padding."""
+    """In rows of the kernels' size where these are used, else with little padding."""
     dtype = torch.bfloat16 if run.recipe.precision == "bfloat16" else torch.float32
     narrow = is_narrow(run.shape, dtype, device)
     return (Packing.in_blocks(widths, LONGEST) if narrow else Packing.of(widths)).to(device)
@@ -256,7 +256,7 @@ def _laid_out(chosen: Int[Tensor, "E B"], pairs: Pairs, packing: Packing) -> tup
 def _cross_entropies(
     logits: Float[Tensor, "E R W O"], actions: Int[Tensor, "E R W"]
 ) -> Float[Tensor, " E"]:
-    """Means over the actions that there are."""
+    """Means over the actions, without padding."""
     shares = logits.log_softmax(-1).gather(-1, actions.unsqueeze(-1)).squeeze(-1)
     counted = actions != PAD
     return -(shares * counted).sum((1, 2)) / counted.sum((1, 2))

@@ -26,7 +26,7 @@ from espalier.training.task_learner import products
 from espalier.training.transformers import Transformers, in_precision, listed
 
 _SPELT = (*SYMBOLS, *PIECES)
-CUT = "..."  # stands where a translation was not at its end
+CUT = "..."  # ends a translation that was cut off
 
 
 class ScanTransformers(Transformers):
@@ -36,7 +36,7 @@ class ScanTransformers(Transformers):
     def translate(self, commands: Sequence[str], *, longest: int = 64) -> list[list[str]]:
         """For each member its translation of every command, by greedy decoding.
 
-        Words of SCAN may stand in any order. At most `longest` symbols are written; a translation
+        Words of SCAN may come in any order. At most `longest` symbols are written; a translation
         that has not ended by then ends with "...".
         """
         if longest < 1:
@@ -59,7 +59,7 @@ class ScanTransformers(Transformers):
     def judge(
         self, examples: Sequence[Example], ways: Mapping[str, Way]
     ) -> list[dict[str, Float[Tensor, " M"]]]:
-        """For each member and way, how far its answer to every example is right."""
+        """For each member and way, how much of its answer to every example is right."""
         asked, weights = self._asked(examples)
         with products(self.recipe, asked.commands.device):
             return [counted(own, self.shape, asked, ways) for own in weights]
@@ -72,7 +72,7 @@ class ScanTransformers(Transformers):
             return [found_by_beams(own, self.shape, asked).float() for own in weights]
 
     def _asked(self, examples: Sequence[Example]) -> tuple[Pairs, list[Weights]]:
-        """Examples as tokens, and every member's own weights as products see them."""
+        """Examples as tokens, and every member's own weights in the precision of its products."""
         weights = in_precision(self.weights, self.recipe)
         own = [{name: w[n : n + 1] for name, w in weights.items()} for n in range(len(self))]
         return Pairs.of(examples).to(weights["embedding"].device), own
@@ -87,7 +87,7 @@ def greedy(
 ) -> Int[Tensor, "E B T"]:
     """The likeliest token after those so far, until all have written END or `longest` are there.
 
-    What follows an END is without meaning.
+    Symbols after an END have no meaning.
     """
     encoded = encode(weights, shape, commands, lengths=(commands != PAD).sum(-1))
     written = torch.full_like(commands[..., :1], START)
@@ -101,7 +101,7 @@ def greedy(
 
 
 def _spelt(codes: list[int]) -> str:
-    """The symbols before END, or all that were written for want of one."""
+    """The symbols before END, or all of them if there is none."""
     if END in codes:
         return " ".join(_SPELT[code] for code in codes[: codes.index(END)])
     return " ".join([*(_SPELT[code] for code in codes[:-1]), CUT])

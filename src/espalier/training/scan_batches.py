@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 PAD, START, END = 0, 1, 2
 SYMBOLS = ("<pad>", "<start>", "<end>", *WORDS, *ACTIONS)
-# How actions are written other than whole; those that are not named stay whole.
+# Actions that are written in pieces; all others stay whole.
 SPELLINGS = {
     "turns": {"I_TURN_LEFT": "L TURN", "I_TURN_RIGHT": "R TURN"},
     "underscores": {action: action.replace("_", "_ ") for action in ACTIONS},
@@ -130,7 +130,7 @@ def _made(learnt: int, tested: int) -> ScanSplit:
 
 
 def some_of(examples: Sequence[T], count: int | None) -> Sequence[T]:
-    """So many of the examples, evenly from first to last, or all."""
+    """That many of the examples, evenly from first to last, or all."""
     if count is None or count >= len(examples):
         return examples
     step = len(examples) / count
@@ -147,8 +147,8 @@ class Packing:
     """R rows of W cells, with up to S sequences each.
 
     Slot s of row r belongs to sequence `slots[r, s]`. `parts` are cells' slots, S where a cell is
-    empty; `sequences` whose they are, and `places` count from the start of each. What belongs to
-    none says 0.
+    empty; `sequences` are cells' sequences, and `places` count from the start of each. What belongs
+    to none is 0.
     """
 
     slots: Int[Tensor, "R S"]
@@ -186,9 +186,9 @@ class Packing:
 
     @classmethod
     def in_blocks(cls, widths: Sequence[int], words: int) -> Packing:
-        """In rows that layers as kernels take as they are, where these sequences fit into them.
+        """In rows of the size that layers as kernels take, if these sequences fit into them.
 
-        All inputs of a row, of so many words, have to fit into one too.
+        All inputs of a row, of that many words, have to fit into one too.
 
         >>> Packing.in_blocks([3, 60, 5, 4], words=9).slots.tolist()
         [[1, 0, 0], [2, 3, 0]]
@@ -204,7 +204,7 @@ class Packing:
 
     @property
     def beside(self) -> int:
-        """S."""
+        """S, the most sequences of a row."""
         return self.slots.shape[1]
 
     @property
@@ -214,13 +214,13 @@ class Packing:
 
 
 def _fewest(widths: Sequence[int], size: int, beside: int) -> int:
-    """Fewer rows cannot be: by sequences, by cells, and by those that share a row with no like."""
+    """A lower bound on rows: by sequences, by cells, and by those longer than half a row."""
     halves = sum(2 * width > size for width in widths)
     return max(-(-len(widths) // beside), -(-sum(widths) // size), halves)
 
 
 def _spread(widths: Sequence[int], count: int, size: int, beside: int) -> list[list[int]] | None:
-    """So many rows with all sequences in them, or None if one finds no place."""
+    """`count` rows with all sequences in them, or None if they do not fit."""
     rows: list[list[int]] = [[] for _ in range(count)]
     free = [(0, row) for row in range(count)]  # cells used; a heap, the emptiest first
     for one in sorted(range(len(widths)), key=lambda n: -widths[n]):

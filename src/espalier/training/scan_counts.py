@@ -55,7 +55,7 @@ def end_told(logits: Float[Tensor, "M T O"], actions: Int[Tensor, "M T"]) -> Flo
 
 
 def end_not_before(longest: int) -> Way:
-    """Every symbol and then END, which cannot come before so many symbols."""
+    """Every symbol and then END, which cannot come before that many symbols."""
 
     def way(logits: Tensor, actions: Tensor) -> Tensor:
         later = logits.clone()
@@ -77,14 +77,14 @@ def end_lowered(much: float) -> Way:
 
 
 def cut_at(longest: int, way: Way) -> Way:
-    """Answers and truth both cut off after so many symbols."""
+    """Answers and truth both cut off after that many symbols."""
     return lambda logits, actions: way(logits[:, :longest], actions[:, :longest])
 
 
 def share_of_symbols(
     logits: Float[Tensor, "M T O"], actions: Int[Tensor, "M T"]
 ) -> Float[Tensor, " M"]:
-    """How many symbols, END among them, are the likeliest after the true ones before."""
+    """The share of symbols, END included, that are the likeliest after the true ones before."""
     there = actions != PAD
     return (_hits(logits, actions) & there).sum(-1) / there.sum(-1)
 
@@ -105,7 +105,7 @@ def action_logits(
 def counted(
     weights: Weights, shape: TransformerShape, test: Pairs, ways: Mapping[str, Way]
 ) -> dict[str, Float[Tensor, " M"]]:
-    """For every command and way, how far one member's answer is right."""
+    """For every command and way, how much of one member's answer is right."""
     size = max(1, LOGITS_AT_ONCE // (test.actions.shape[1] * shape.heads * 64))
     found: dict[str, list[Tensor]] = {name: [] for name in ways}
     for commands, actions in zip(test.commands.split(size), test.actions.split(size), strict=True):

@@ -1,8 +1,8 @@
-"""Transformers on SCAN that are trained otherwise than the reference, one thing at a time.
+"""Transformers on SCAN that are trained differently from the reference, one change at a time.
 
-What the paper leaves open could be the reason for a difference: dropout, what END is taught, the
+Settings that the paper leaves open could explain a difference: dropout, END in the loss, the
 decoder's positions. How actions are spelt is part of a split's name, batch and optimiser of the
-recipe. Weights are kept after every measure, to count answers in several ways later.
+recipe. Weights are saved after every measure, to count answers in several ways later.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ LONGEST = 128  # symbols of an answer, in every spelling
 class ScanVariant(ScanRun):
     """A kind of Transformer on SCAN by its name, and what it is trained with.
 
-    `dropout` is of embeddings and of what sub-layers add. Without `trained_end` END has no part in
-    the loss.
+    `dropout` applies to embeddings and to the outputs of sub-layers. Without `trained_end` END has
+    no part in the loss.
 
     >>> ScanVariant(name="dropout", splits=("length",), dropout=0.1).plan().keep
     (EveryEpoch(count=1),)
@@ -49,11 +49,11 @@ class ScanVariant(ScanRun):
             )
 
     def plan(self) -> Plan:
-        """As many steps as the recipe has; weights are kept after every measure."""
+        """As many steps as the recipe has; weights are saved after every measure."""
         return Plan(self.recipe.measures, (EveryEpoch(),))
 
     def task(self, device: torch.device) -> TranslationTask:
-        """What the members learn, with dropout and END as they are to be."""
+        """What the members learn, with this dropout and `trained_end`."""
         task = TranslationTask.of(self, device)
         return replace(task, dropout=self.dropout, trained_end=self.trained_end)
 

@@ -30,7 +30,7 @@ ADDED = (
 
 
 def as_settings(config: Any) -> dict[str, Any]:
-    """Every setting by name, nested; settings added since are left out where nothing changed.
+    """Every setting by name, nested; later settings are left out if they have their defaults.
 
     >>> from espalier.data import ScaffoldConfig
     >>> "layout" in as_settings(ScaffoldConfig())
@@ -130,7 +130,7 @@ def parse_words(words: typing.Iterable[str]) -> dict[str, Any]:
 
 
 def _parsed(text: str) -> Any:
-    """What a word stands for, where it is one value of TOML; else the word."""
+    """The value of a word that is TOML; else the word."""
     with suppress(ValueError, RecursionError):
         read = tomllib.loads(f"value = {text}")
         if list(read) == ["value"]:
@@ -180,6 +180,6 @@ def _checked(expected: Any, value: Any, name: str) -> Any:
 
 
 def _word(expected: Any) -> str:
-    """What a person would call the type."""
+    """The name of the type in a message."""
     word = "list" if typing.get_origin(expected) is tuple else str(expected.__name__)
     return f"an {word}" if word == "int" else f"a {word}"

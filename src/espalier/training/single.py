@@ -1,7 +1,7 @@
-"""One language model trained by itself, forward and backward by `nn.LSTM`.
+"""One language model trained alone, forward and backward by `nn.LSTM`.
 
-The plain reading of the recipe: what an ensemble's member must equal, and the way to train one
-model. Dropout draws from a generator state that belongs to the run.
+The plain implementation of the recipe: an ensemble's member must equal it, and one model is trained
+by it. Dropout draws from a generator state that belongs to the run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SingleLearner(LSTMLearner):
         return {name: parameter.detach()[None] for name, parameter in self.weights.items()}
 
     def take(self, steps: int) -> None:
-        """Take steps; the hidden state starts from zero at the head of the data."""
+        """Take steps; the hidden state starts from zero at the start of the data."""
         self.model.train()
         with torch.random.fork_rng(self._devices):
             self._set_generators(self._generators)

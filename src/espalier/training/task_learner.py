@@ -2,7 +2,7 @@
 
 A task says what a step's loss is; the models' weights are stacked along a first axis E, and a
 step, from drawing the batch to updating the weights, is one captured graph on CUDA. Batches and
-noise are functions of (seed, step): a run that was stopped goes on exactly.
+noise are functions of (seed, step), so a stopped run resumes exactly.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from espalier.training.optimisers import Tensors, optimiser_of
 
 @runtime_checkable
 class Task(Protocol):
-    """What models learn; losses and measures are of weights as products see them."""
+    """What models learn; losses and measures take the weights that `seen` returns."""
 
     fit: ClassVar[str]  # the measure that is a share of training's examples: which are right
 
     def seen(self, weights: Tensors) -> Tensors:
-        """The weights as products see them, of which gradients are taken."""
+        """The weights in the precision of products; gradients are taken of these."""
 
     def losses(self, weights: Tensors, dice: Dice) -> Float[Tensor, " E"]:
-        """Every member's loss on the batch that the dice choose; asks nothing of the host."""
+        """Every member's loss on the batch the dice choose; must not synchronise with the host."""
 
     def measure(self, weights: Tensors) -> list[dict[str, float]]:
         """A row for each member."""
@@ -82,7 +82,7 @@ class TaskLearner:
             mutable = [tensor for _, tensor in self._kept()]
             with products(self.recipe, self.device):
                 self._run = captured(self._one_step, mutable, self.device)
-        if self._stream is not None:  # for what a measure or a restored state changed
+        if self._stream is not None:  # wait for what a measure or a restored state changed
             self._stream.wait_stream(torch.cuda.current_stream(self.device))
         with (
             products(self.recipe, self.device)
@@ -128,7 +128,7 @@ class TaskLearner:
         """Everything that later steps depend on."""
         copies = {name: tensor.detach().to("cpu", copy=True) for name, tensor in self._kept()}
         counts = {"measured": self._measured}
-        if self.recipe.stop_share is not None:  # others have none, now as before there were any
+        if self.recipe.stop_share is not None:  # other runs store none, as in earlier versions
             counts["fitted"] = self.fitted
         return copies | {name: torch.tensor(count) for name, count in counts.items()}
 
@@ -138,8 +138,8 @@ class TaskLearner:
         wrong = [name for name, own in kept if name not in state or state[name].shape != own.shape]
         if wrong:
             raise FileError(
-                f"the state to go on from does not fit these models ({wrong[0]} among others); "
-                f"remove the run's folder to begin anew"
+                f"the state to resume from does not fit these models ({wrong[0]} among others); "
+                f"remove the run's folder to start over"
             )
         with torch.no_grad():
             for name, tensor in kept:
@@ -148,7 +148,7 @@ class TaskLearner:
         self.fitted = int(state.get("fitted", 0))
 
     def snapshot(self) -> Snapshot:
-        """Stacked weights, with the members' names and what the task says of the models."""
+        """Stacked weights, with the members' names and the task's description of the models."""
         tensors = {name: w.detach().to("cpu", copy=True) for name, w in self.weights.items()}
         return Snapshot(tensors, dict(self.metadata))
 
@@ -169,12 +169,12 @@ def by_seed(seeds: Sequence[int]) -> dict[str, Labels]:
 
 @contextmanager
 def products(recipe: StepRecipe, device: torch.device) -> Iterator[None]:
-    """A block whose products on the device are as the recipe asks for them."""
+    """A block whose products on the device have the recipe's precision."""
     short = bfloat16_products(device) if recipe.precision == "bfloat16" else nullcontext()
     with matmul_precision("float32" if recipe.precision == "float32" else "tf32"), short:
         yield
 
 
 def step_plan(recipe: StepRecipe) -> Plan:
-    """To the last step, whose weights are kept."""
+    """Train to the last step, and save its weights."""
     return Plan(recipe.measures, (AtEpochs((recipe.measures,)),))

@@ -65,7 +65,7 @@ class TextRun(Groupable):
             raise ConfigError("recipe.shifted and recipe.output_dropout need engine='batched'")
 
     def plan(self) -> Plan:
-        """As many epochs as the recipe has, if annealing does not end them before."""
+        """As many epochs as the recipe has, unless annealing ends training earlier."""
         return Plan(self.recipe.epochs, parse_schedule(self.keep))
 
     def with_seeds(self, seeds: tuple[int, ...]) -> list[TextRun]:
@@ -83,7 +83,7 @@ class TextRun(Groupable):
         return Prepared(text_learner([self, *beside], corpus, device=device), facts)
 
     def digests(self) -> dict[str, str]:
-        """Those of a text of one's own, as it is now; nothing where it is no longer there."""
+        """Those of the user's own text, as it is now; none if it no longer exists."""
         place = Path(self.data)
         if self.data in TEXTS or not place.exists():
             return {}

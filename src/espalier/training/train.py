@@ -1,7 +1,7 @@
-"""One verb for everything that is trained: a config says what, `train` does it.
+"""`train` trains whatever a config describes.
 
-`train` knows no task. A config is a frozen dataclass that makes its own learner, says what its data
-is, and turns weights into models; `open_run` gives back from a folder what `train` returned.
+`train` knows no task. A config is a frozen dataclass that makes its own learner, describes its
+data, and turns weights into models; `open_run` reads the result of `train` from a folder.
 """
 
 from __future__ import annotations
@@ -48,43 +48,43 @@ Also = Callable[[Row], None]  # is called after each measure with its step and e
 
 @dataclass(frozen=True)
 class Prepared:
-    """A learner at its first step, and what the manifest says of its data.
+    """A learner at its first step, and the entry for its data in the manifest.
 
-    `in_folder` writes what else the run's folder needs, and may return what records more measures.
-    They go into these `tables`; what was measured after the point to resume from is dropped there.
+    `in_folder` writes other files of the run's folder, and may return a function that records more
+    measures, in these `tables`; their rows from after the point to resume from are dropped.
     """
 
     learner: Learner
     data: dict[str, Any]
     in_folder: Callable[[RunFolder], Also | None] | None = None
     tables: tuple[str, ...] = ()
-    needs_folder: str = ""  # why, if it cannot do without one
+    needs_folder: str = ""  # the reason, if it needs one
 
 
 @runtime_checkable
 class Trainable(Protocol):
-    """A config that `train` can train; nearly all of one is its settings."""
+    """A config that `train` can train: mostly settings."""
 
     kind: ClassVar[str]
 
     def plan(self) -> Plan:
-        """How long to train, and which weights to keep."""
+        """How long to train, and which weights to save."""
 
     def prepare(self, device: torch.device, beside: Sequence[Self]) -> Prepared:
-        """The learner of this config, and of those to be trained `beside` it."""
+        """The learner of this config, and of those to be trained with it (`beside`)."""
 
     def with_seeds(self, seeds: tuple[int, ...]) -> Sequence[Self]:
         """Configs that train a model for each seed."""
 
     def models(self, weights: Snapshot, device: torch.device) -> Sequence[Any]:
-        """What was trained, a model for each member."""
+        """The trained models, one per member."""
 
     def shared(self, device: torch.device) -> str:
-        """What configs agree in that are trained as one ensemble there; nothing, if none are."""
+        """A key, equal for configs that can be one ensemble on the device; empty if none can."""
         return ""
 
     def digests(self) -> dict[str, str]:
-        """Digests, as in a manifest, of data that a person may change; nothing of other data."""
+        """Digests, as in a manifest, of data that the user may change; none of other data."""
         return {}
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,9 +99,9 @@ class Trainable(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainedRun(Result):
-    """What was trained: its config or configs, its measures, its models, its folder if it has one.
+    """A trained run: its config or configs, its measures, its models, its folder if it has one.
 
-    `models` has a model for each member, `model` is the only one. `step` is how far it was trained.
+    `models` has one model per member, `model` is the only one. `step` is how far it was trained.
 
     >>> from espalier.training import ScaffoldRun
     >>> TrainedRun(ScaffoldRun(), (), None, {}, torch.device("cpu")).kind
@@ -116,7 +116,7 @@ class TrainedRun(Result):
 
     @property
     def kind(self) -> str:
-        """What kind of config it was."""
+        """The kind of its config."""
         return str(self._first.kind)
 
     @property
@@ -126,12 +126,12 @@ class TrainedRun(Result):
 
     @property
     def step(self) -> int:
-        """Steps after which the weights are these."""
+        """The step of the weights."""
         return int(self.weights.metadata.get("step", latest(self.rows)[0]["step"]))
 
     @cached_property
     def models(self) -> Any:
-        """A sequence with a model for each member; some kinds do more with all at once."""
+        """A sequence with one model per member; some kinds can also run all of them together."""
         return self._first.models(self.weights, self.device)
 
     @property
@@ -143,20 +143,20 @@ class TrainedRun(Result):
         return self.models[0]
 
     def ask(self, inputs: Sequence[str]) -> list[list[str]]:
-        """For each member its answers to the inputs, if models of this kind answer."""
+        """For each member its answers to the inputs, if models of this kind give answers."""
         ask = getattr(self.models, "ask", None)
         if ask is None:
-            raise ModelError(f"models of kind {self.kind!r} answer nothing; see models")
+            raise ModelError(f"models of kind {self.kind!r} give no answers; see models")
         found: list[list[str]] = ask(inputs)
         if len(found) != len(self.members):
             raise FileError(
                 f"{self.folder} has lost its measures, which name its {len(found)} models; copy "
-                f"metrics.parquet there anew, or train it again in another folder"
+                f"metrics.parquet back, or train it again in another folder"
             )
         return found
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row for each member and measure."""
+        """One row per member and measure."""
         import pandas as pd
 
         return pd.DataFrame(self.rows)
@@ -181,10 +181,10 @@ def train(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> TrainedRun:
-    """What was trained as the config says; several configs are trained as one ensemble.
+    """Train the model of a config, or those of several configs as one ensemble.
 
-    With `out` the run is kept in that folder, and one that was stopped goes on from where it was.
-    `seeds` trains a model for each: say how many, or which.
+    With `out` the run is saved in that folder, and one that was stopped is resumed.
+    `seeds` trains one model per seed: say how many, or which.
 
     >>> from espalier.training import ParityRun, StepRecipe
     >>> from espalier.data import ParityConfig
@@ -199,7 +199,7 @@ def train(
     for one in configs:
         if not hasattr(one, "prepare"):
             raise ConfigError(
-                f"{str(one)[:60]!r} is nothing to train; give a config, such as es.ParityRun()"
+                f"{str(one)[:60]!r} cannot be trained; give a config, such as es.ParityRun()"
             )
     check_progress(progress)
     if seeds is not None:
@@ -226,7 +226,7 @@ def train(
 
 
 def manifest_config(configs: Sequence[Trainable]) -> dict[str, Any]:
-    """What a manifest says of the configs of one run, as JSON has it."""
+    """The entry for the configs of one run in a manifest, as JSON."""
     several = {"members": [one.to_dict() for one in configs]}
     found: dict[str, Any] = several if len(configs) > 1 else configs[0].to_dict()
     found = json.loads(json.dumps(found))
@@ -241,7 +241,7 @@ def fit_prepared(
     folder: RunFolder | None,
     progress: Progress | None,
 ) -> list[Row]:
-    """Train to the end what these configs made, and return every measured row."""
+    """Train the learner of these configs to the end, and return every measured row."""
     learner, also = prepared.learner, None
     if folder is None:
         return fit(learner, plan, progress=progress)
@@ -257,22 +257,22 @@ def fit_prepared(
 
 
 def refuse_without_state(folder: RunFolder) -> None:
-    """Raise if a finished run has no point to go on from: it would be trained anew."""
+    """Raise if a finished run has no point to resume from: it would be trained again."""
     old = folder.manifest()
     if old is not None and old["status"] == "finished" and not (folder.path / RESUME).exists():
         raise FileError(
-            f"{folder.path} is finished, and its {RESUME} is gone: there is nothing to go on from, "
-            f"and its measures would be dropped; copy it there anew, read the run by es.load, "
-            f"or remove the folder to train it again"
+            f"{folder.path} is finished, and its {RESUME} is missing: it cannot be resumed, and "
+            f"its measures would be dropped; copy the file back, read the run by es.load, or "
+            f"remove the folder to train it again"
         )
 
 
 def open_run(
     path: str | os.PathLike[str], *, kinds: Iterable[type[Trainable]], device: str = "auto"
 ) -> TrainedRun:
-    """What `train` returned for a finished run, with the weights of its last checkpoint.
+    """The result of `train` for a finished run, with the weights of its last checkpoint.
 
-    `kinds` are the configs that the run may have been trained by.
+    `kinds` are the types of config that the run may have.
     """
     folder, known = RunFolder(Path(path)), {one.kind: one for one in kinds}
     manifest = folder.finished(*known)
@@ -288,7 +288,7 @@ def open_run(
 
 
 def seed_of(path: str | os.PathLike[str], *, member: str | None = None) -> int | None:
-    """The seed of the language model in a run's folder or checkpoint; None if no run says it.
+    """The seed of the language model in a run's folder or checkpoint; None if no manifest has it.
 
     >>> import tempfile
     >>> from espalier.training import ScaffoldRun

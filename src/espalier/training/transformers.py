@@ -1,7 +1,7 @@
-"""Trained Transformers that can be asked: stacked weights of one shape, and how to read them.
+"""Trained Transformers that answer inputs: stacked weights of one shape, and how to run them.
 
 They compute as they did when their run measured them: on CUDA or a CPU, in the precision they were
-trained with. Inputs are asked many at a time, bounded by memory.
+trained with. Inputs are answered in batches, bounded by memory.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Transformers(Sequence["Transformers"]):
         return f"{len(self)} {type(self).__name__} of {self.shape.layers} layers"
 
     def at_once(self, positions: int) -> int:
-        """How many inputs of so many positions fit into memory."""
+        """How many inputs of that many positions fit into memory."""
         device = next(iter(self.weights.values())).device
         return at_once(self.shape, len(self), positions, device=device)
 
@@ -80,7 +80,7 @@ class Transformers(Sequence["Transformers"]):
 
 
 def at_once(shape: TransformerShape, members: int, positions: int, *, device: torch.device) -> int:
-    """How many inputs of so many positions are read together: attention, or the MLP, is widest.
+    """How many inputs of that many positions are read together: attention, or the MLP, is widest.
 
     >>> shape, device = TransformerShape(vocabulary=3, outputs=2), torch.device("cpu")
     >>> at_once(shape, members=5, positions=41, device=device)
@@ -91,13 +91,13 @@ def at_once(shape: TransformerShape, members: int, positions: int, *, device: to
 
 
 def in_precision(weights: Mapping[str, Tensor], recipe: StepRecipe) -> Weights:
-    """The weights as products are to see them."""
+    """The weights in the recipe's precision."""
     return cast(weights, torch.bfloat16) if recipe.precision == "bfloat16" else dict(weights)
 
 
 def listed(asked: Sequence[str], what: str) -> list[str]:
-    """What is asked, one at least; a string alone would be taken for its letters."""
+    """The inputs, one at least; a single string would be taken for its letters."""
     found = [] if isinstance(asked, str) else list(asked)
     if not found:
-        raise ModelError(f"{what} are asked as a list with one at least; found {asked!r}")
+        raise ModelError(f"{what} are given as a list with one at least; found {asked!r}")
     return found

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 # What each program computes.
 _SUMMARIES = {
-    "addition": "the sum of two positive integers of any length, one digit a layer (D.2)",
-    "dyck": "whether brackets of several kinds are balanced, one position a layer",
+    "addition": "the sum of two positive integers of any length, one digit per layer (D.2)",
+    "dyck": "whether brackets of several kinds are balanced, one position per layer",
     "histogram": "how often each letter occurs, in one layer",
     "induction": "what came after each letter the last time, in three layers",
-    "modular": "sums, differences and products of digits modulo m, one position a layer",
+    "modular": "sums, differences and products of digits modulo m, one position per layer",
     "most-frequent": "the letter that occurs most often, in four layers",
     "parity-sequential-absolute": (
-        "parity of a bit string, one position a layer, by absolute positions (Figure 2)"
+        "parity of a bit string, one position per layer, by absolute positions (Figure 2)"
     ),
     "parity-sequential-relative": (
-        "parity of a bit string, one position a layer, by relative positions (Figure 8)"
+        "parity of a bit string, one position per layer, by relative positions (Figure 8)"
     ),
     "parity-sum-modulo": (
         "parity of a bit string in one layer, by counting ones with attention (Figure 7)"
@@ -40,7 +40,7 @@ _SUMMARIES = {
         "the sum of two numbers, written out by a decoder from its last digit on (A.3)"
     ),
     "reverse": "a word backwards, in two layers",
-    "sort": "numbers in rising order, in three layers",
+    "sort": "numbers in rising order, in two layers",
     "subleq": "a computer with one instruction that may rewrite its own program (D.3)",
 }
 

@@ -1,8 +1,8 @@
-"""The sum of two positive integers of any length, one digit a layer (the paper's section D.2).
+"""The sum of two positive integers of any length, one digit per layer (the paper's section D.2).
 
-A wave runs from the right through each number, one digit a layer: from END through the second and
+A wave runs from the right through each number, one digit per layer: from END through the second and
 from + through the first. It parks on the mark before the number, which counts as 0, so a shorter
-number goes on with zeros. One head averages three digits, those under the two waves and END's,
+number continues with zeros. One head averages three digits, those under the two waves and END's,
 which is the carry; a third of the sum names the sum. A third wave marks where the next digit of
 the answer goes. When both waves are parked, the carry is written and the program halts.
 
@@ -36,7 +36,7 @@ LATER, NOW, NEVER = range(3)
 
 
 def addition() -> Entry:
-    """The answer's digits stand at the right, before END; N + 2 layers for N digits."""
+    """The answer's digits are at the right, before END; N + 2 layers for N digits."""
     variables: dict[str, Variable] = {
         "token": var(13, input_init_fn=lambda x: x),
         "digit": numerical_var(range(10), input_init_fn=lambda x: x if x < START else 0),

@@ -7,11 +7,11 @@ right, so it needs the t-th digits of both numbers. Let = stand d to the right o
 the second number is then 2t + 1 to the left, and that of the first 2t + 1 + d. Layers count these
 distances:
 
-1.  `moving` is the token that has come from the left, one position a layer: after k layers a
-    position holds what stands k to its left.
+1.  `moving` is the token that has come from the left, one position per layer: after k layers a
+    position holds the token k to its left.
 2.  A bell rings at = in layer 1, and at each later position two layers after its left neighbour:
     in layer 2t + 1, just when the digit of the second number arrives. It rings again at = when +
-    has come there, d layers later, and goes on in the same way: now the first number's digit
+    has come there, d layers later, and continues in the same way: now the first number's digit
     arrives. If + (or START) has come before the bell, the number has no such digit.
 3.  The digits are added into `total` as they arrive. The carry need not be written: the digit s
     that stands at a position came of its left neighbour's total or of one more, so there was a
@@ -20,7 +20,7 @@ distances:
 Where both digits are missing, a carry is written as 1, and then END.
 
 All heads look one position to the left, so the numbers may be of any lengths. A position is done
-when it has written and START has come to it, since then nothing moves any more that another
+when it has written and START has come to it, since then nothing changes any more that another
 position could need.
 """
 

@@ -1,6 +1,6 @@
 """Whether brackets of several kinds are balanced and nowhere nested too deeply: Dyck-(k, D).
 
-A stack travels from left to right, one position a layer. Its height is one variable, and what is
+A stack travels from left to right, one position per layer. Its height is one variable, and what is
 at each level another, so that rules grow with the number of levels and not with that of stacks.
 What lies above the height is left over and never read.
 """

@@ -1,4 +1,4 @@
-"""A program with its manners: how to write its input, read its output, and try it."""
+"""A program with its formats: how to write its input, read its output, and try it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Writing:
 class Entry(Result):
     """One program of the zoo.
 
-    `encode` turns what a person writes into tokens, `decode` turns outputs into an answer,
+    `encode` turns an input as users write it into tokens, `decode` turns outputs into an answer,
     `sample` draws an input of about a given size, and `expected` is the answer by other means (None
     where there are none).
-    `max_layers` is how long to run a program that does not halt by itself. A program with `writing`
-    is given its input as a prompt, and `decode` reads what it writes.
+    `max_layers` is how long to run a program that does not halt on its own. A program with
+    `writing` is given its input as a prompt, and `decode` reads what it writes.
 
     >>> from espalier import zoo
     >>> entry = zoo.load("parity-sum-modulo")
@@ -53,7 +53,7 @@ class Entry(Result):
     writing: Writing | None = None
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row a rule of its program."""
+        """One row per rule of its program."""
         return self.program.to_frame()
 
     def called(self, name: str, summary: str) -> Entry:
@@ -68,7 +68,7 @@ class Entry(Result):
 
 
 def last_output(outputs: Iterable[int]) -> int:
-    """What the last position answers, which has seen the whole input."""
+    """The answer of the last position, which has seen the whole input."""
     found = as_items(outputs, "the outputs")
     if not found:
         raise ProgramError("the answer is the last output, and there are none; decode a whole run")

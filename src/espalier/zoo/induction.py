@@ -1,6 +1,6 @@
 """What came after this letter the last time, in three layers: an induction head that is exact.
 
-Layer 1 tells each position the letter before it. Where that is the letter read now, the letter
+Layer 1 gives each position the letter before it. Where that is the letter read now, the letter
 that followed is at hand, but there may be several such places. So layer 2 numbers them: each
 position counts how often its letter before has occurred as such, and how many places there are to
 choose from so far. In layer 3 the last of them is the one whose number is that count.

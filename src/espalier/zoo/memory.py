@@ -20,7 +20,7 @@ BEHIND = 3
 
 
 class Overflow(Enum):
-    """What a subtraction does whose result leaves the range."""
+    """What a subtraction does if its result leaves the range."""
 
     REFUSE = "refuse"  # the machine stops, and the answer is an error that names the cell
     SATURATE = "saturate"  # the result is the nearest value of the range

@@ -1,6 +1,6 @@
 """Sums, differences and products of digits modulo m, with products first, as in 3+4*2-1.
 
-The value travels from left to right, one position a layer, as a total and the term that may still
+The value travels from left to right, one position per layer, as a total and the term that may still
 be multiplied. A last rule adds the two.
 """
 

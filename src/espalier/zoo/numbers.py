@@ -16,7 +16,7 @@ DIGITS = "0123456789"
 
 
 def read_numbers(text: object, program: str) -> tuple[str, str]:
-    """The two numbers of "34+56", "34 + 56" or "34+56="; `program` is who asks."""
+    """The two numbers of "34+56", "34 + 56" or "34+56="; `program` is named in errors."""
     pattern = r"\s*(\d+)\s*\+\s*(\d+)\s*=?\s*"
     found = re.fullmatch(pattern, text, re.ASCII) if isinstance(text, str) else None
     if found is None:

@@ -6,13 +6,13 @@ After = each position has to find one bit of the input, the t-th position the t-
 away it is depends on the length n of the input alone: n positions to the left, for all of them.
 No head can look "n to the left", but layers can count:
 
-1.  `moving` is the token that has come from the left, one position a layer: after k layers a
-    position holds what stands k to its left.
-2.  = watches for START, which comes to it after n + 1 layers. A head by which every later position
-    looks at = tells them all at once. At that moment the bit they need has just passed; it is in
-    `passed`.
+1.  `moving` is the token that has come from the left, one position per layer: after k layers a
+    position holds the token k to its left.
+2.  = watches for START, which reaches it after n + 1 layers. All later positions look
+    at = through a head and see this in the same layer. At that moment the bit they need has just
+    passed; it is in `passed`.
 
-A position is done when START has come to it, since then nothing moves any more that another
+A position is done when START has come to it, since then nothing changes any more that another
 position could need. So a text of n bits takes n + t + 2 layers at the t-th position after =, and
 the program has no limit on n.
 """

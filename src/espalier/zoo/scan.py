@@ -1,12 +1,12 @@
-"""SCAN (Lake & Baroni 2018) whole: a shift-reduce parse, then a walk over the tree it built.
+"""All of SCAN (Lake & Baroni 2018): a shift-reduce parse, then a walk over the tree it built.
 
 The input is START, the words of a command, STOP, memory and END. Every pointer is a mark that
 moves by one place at a time, so no rule names a position and nothing depends on how long the
-command or its answer is. Marks are read by everyone at once, so all positions take the same
-decision in the same layer and each does its own part of it.
+command or its answer is. All positions read the marks in the same layer, so they take the same
+decision there and each does its own part of it.
 
 Parsing (the paper's Table 5). The stack lies on `symbol`, `depth` marking its two top places, and
-every production that reduces it is written to `node`, where `cursor` stands. The grammar is
+every production that reduces it is written to `node`, where `cursor` is. The grammar is
 
     C -> walk | look | run | jump | turn                     A -> C and
     C -> C left | C opposite left | C around left | ...      B -> C after

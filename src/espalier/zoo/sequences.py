@@ -37,7 +37,7 @@ def sequence_entry(
         return _symbols(given, translation)
 
     def sample(source: random.Random, size: int) -> Symbols:
-        # Of few symbols as often as of many, so that many inputs repeat some.
+        # Few symbols are as likely as many, so that many inputs repeat some.
         words = translation.vocabulary
         some = source.sample(words, source.randint(1, len(words)))
         return source.choices(some, k=min(size, translation.longest))

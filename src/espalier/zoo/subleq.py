@@ -1,8 +1,8 @@
 """A computer with one instruction, SUBLEQ, that may rewrite its own program (the paper's D.3).
 
 An instruction is three cells A, B, C: subtract what cell A names from what cell B names; if the
-result is at most 0 go to where cell C says, else go on with the next three. One instruction takes
-three layers:
+result is at most 0 go to where cell C says, else continue with the next three. One instruction
+takes three layers:
 
     read        cells A and B flag the cells that they name, as source and target
     subtract    the target takes the source's value from its own

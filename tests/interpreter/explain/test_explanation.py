@@ -296,7 +296,7 @@ def test_what_does_not_fit_waits_for_another_sweep(monkeypatch):
     assert trace.explain(4).counterexamples == whole
 
 
-def test_states_with_one_hash_are_told_apart():
+def test_states_with_one_hash_are_distinguished():
     columns = [np.asarray([3, 3, 5, 3, 5]), np.asarray([0.5, np.nan, 0.5, 0.5, 0.5])]
     for key in ([7, 7, 7, 7, 7], [1, 2, 3, 1, 3]):
         kept, stands = distinct(np.asarray(key), columns)

@@ -13,7 +13,7 @@ from random_heads import WIDTH, heads
 def attend_in_parts(
     attention: SelfAttention, z: torch.Tensor, parts: list[list[int]], room: int
 ) -> torch.Tensor:
-    """Every row of `z` cut into parts of these sizes, attended to with what is kept."""
+    """Every row of `z` cut into parts of these sizes, attended to with a cache."""
     kept = [Kept.empty(pattern, len(z), room) for pattern in attention.patterns]
     starts, after = torch.zeros(len(z), dtype=torch.long), z.clone()
     for counts in zip(*parts, strict=True):

@@ -51,7 +51,7 @@ def test_looking_up_and_its_derivative_are_an_embedding():
 
 
 def test_no_steps_between_members():
-    """A member's result does not depend on who trains beside it."""
+    """A member's result does not depend on the others in the ensemble."""
     weights = members.stack([language_model(vocabulary_size=7, hidden=4, seed=s) for s in (0, 1)])
     tokens = torch.randint(7, (2, 5, 2))
     shape = LSTMShape(7, 4)

@@ -215,7 +215,7 @@ def test_short_mantissas_change_little():
 
 
 def test_biases_lie_as_fused_attention_wants_them(monkeypatch):
-    """Numbers of a row beside each other: else CUDA would attend product by product."""
+    """Numbers of a row contiguous: else CUDA would attend product by product."""
     shape, plain, seen = shape_of(decoder=True), sublayers.in_full, []
 
     def spy(query, key, value, bias):

@@ -62,7 +62,7 @@ def test_a_panel_without_rows_says_so_and_panels_are_as_high_as_asked():
     assert figure.get_size_inches()[1] == pytest.approx(2 * 1.0 + 0.95)
 
 
-def test_columns_have_words_and_labels_of_their_own_and_bands_of_seeds_are_told():
+def test_columns_have_words_and_labels_of_their_own_and_bands_of_seeds_are_in_the_legend():
     words = {"titles": {"in": "inside"}, "x_labels": {"in": "bits", "out": "ones"}}
     figure = draw_bands(table().assign(seeds=3), Facets("x", "s", "d", looks=LOOKS, **words))
     assert [panel.get_title() for panel in figure.axes] == ["inside", "out"]

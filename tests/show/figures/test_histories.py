@@ -11,7 +11,7 @@ def figure():
     return found
 
 
-def test_values_stand_in_their_column_and_beside_one_another(figure):
+def test_values_are_in_their_column_and_next_to_one_another(figure):
     (panel,) = figure.axes
     boxes = {text: text.get_window_extent() for text in panel.texts if "=" in text.get_text()}
     assert len(boxes) > 20

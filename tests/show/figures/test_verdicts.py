@@ -1,4 +1,4 @@
-"""A panel a claim: what stands above and beside it is seen whole."""
+"""One panel per claim: the words above and next to it are not cut off."""
 
 import pandas as pd
 

@@ -4,7 +4,7 @@ A program's layer becomes one block, or two to four where rules read averages, s
 What a compiled model has beyond a textbook is written in dimensions of the stream, all of which
 are 0 at ordinary tokens, so that nothing is rounded that was exact:
 
-sink        Before every sequence stands a token whose key gives every query the sink's logit, and
+sink        Before every sequence is a token whose key gives every query the sink's logit, and
             whose values are all 0.
 padding     A token whose keys lie below every sink.
 offsets     One-hot positions; a query's row lowers what its relative positions do not allow.

@@ -1,4 +1,4 @@
-"""Edited and realistic means: what a textbook softmax does not follow as it is, refused."""
+"""Refusals of edited and realistic means that a textbook softmax does not compute as they are."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ VISIBLE = 2.0**-20
 
 
 def check_means(layout: Layout, weights: Weights, positions: int, *, edited: bool) -> None:
-    """Refuse weights, edited or realistic, that softmax may not follow as they are.
+    """Refuse weights, edited or realistic, that softmax may not compute as they are.
 
-    Nothing is placed anew there. A compiled mean leaves out the sink, whose share of a softmax is
+    Their thresholds are not moved. A compiled mean leaves out the sink, whose share of a softmax is
     exp(-sink); the rest is rounding, which a threshold multiplies by its slope.
     """
     expansion, program = weights.feedforward.expansion, layout.program

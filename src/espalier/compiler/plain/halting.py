@@ -13,7 +13,7 @@ SHARPER = 2.0**6
 def attentions(places: Places, *, first: bool) -> list[Attention]:
     """The attention of a layer's first blocks; those of the others carry nothing.
 
-    The first layer of a run does not ask whether it has halted. Others do so beside their heads,
+    The first layer of a run does not check whether it has halted. Others do so next to their heads,
     whose resets undo what they carried after the halt; or before them, where that is not exact.
     """
     found = attend(places)

@@ -1,4 +1,4 @@
-"""Attention: each head's own match, one dimension for beginning and padding, one a position."""
+"""Attention: each head's own match, one dimension for beginning and padding, one per position."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def silence(places: Places) -> Attention:
 
 
 def far_below(places: Places) -> float:
-    """A power of two, and its weight is 0 beside any logit of the model."""
+    """A power of two so large that, this far below any logit of the model, a weight is 0."""
     largest = 0.0
     for head in places.weights.heads:
         query, key = (places.spread(one, places.own).abs() for one in (head.query, head.key))

@@ -56,8 +56,8 @@ def _format(program: Program, name: str, value: Format, positions: int) -> Forma
         if margin <= 2 * error:
             raise CompileError(
                 f"over {positions} positions head {name!r} could report {float(low * factor)!r} "
-                f"and {float(high * factor)!r}, which softmax in float64 does not surely tell "
-                f"apart: it errs by up to {float(error * factor):.1g}; unroll for fewer positions"
+                f"and {float(high * factor)!r}, which softmax in float64 may not distinguish: "
+                f"it errs by up to {float(error * factor):.1g}; unroll for fewer positions"
             )
         edges.append((low + margin, high - margin))
     return replace(value, edges=tuple(edges), is_float=True, reach=positions)

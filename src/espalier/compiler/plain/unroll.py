@@ -1,4 +1,4 @@
-"""The top of it: a compiled model in, a textbook Transformer out."""
+"""The entry point: a compiled model in, a textbook Transformer out."""
 
 from __future__ import annotations
 

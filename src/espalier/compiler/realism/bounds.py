@@ -1,4 +1,4 @@
-"""What of a realistic network may go wrong first: a head, a unit, a boundary, an output."""
+"""What may go wrong first in a realistic network: a head, a unit, a boundary, an output."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Bounds:
         return max(wrong, key=lambda one: one.ratio, default=None)
 
     def _selection(self, place: int, layers: int) -> tuple[Selection, list[Shortfall]]:
-        """How well a head tells what it should select."""
+        """How well a head separates what it should select from the rest."""
         query, key, value = (one.total(layers, []) for one in self._heads[place])
         program, layout = self._layout.program, self._layout
         if place >= len(program.heads):  # what a distractor selects does not matter
@@ -81,7 +81,7 @@ class Bounds:
         asked = max(map(len, spec.values)) if isinstance(spec, SetValued) else 1
         logit = _off_by(query, key, sharpness, asked)
         if not self._stream.is_noisy:
-            # What the state makes of both is found at once, and more exactly than of each.
+            # What the state contributes to both is bounded jointly, more tightly than to each.
             asking, asked_for = (one.drift(layers) for one in self._heads[place][:2])
             most = sharpness + float(query.max())
             drift = _off_by(asking, asked_for, most, len(key))

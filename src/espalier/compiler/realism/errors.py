@@ -43,7 +43,7 @@ class Errors:
     carried: list[tuple[Tensor, Tensor, Tensor]]  # a head: if it selects rightly, of a leak, number
 
     def parts(self, layers: int, heads: list[Selection]) -> dict[str, Tensor]:
-        """What adds up to the whole error after so many layers, by where it comes from."""
+        """What adds up to the total error after so many layers, by where it comes from."""
         from_heads = torch.zeros_like(self.read)
         for (right, astray, number), found in zip(self.carried, heads, strict=False):
             from_heads += right + found.leak * astray + found.number * number
@@ -57,7 +57,7 @@ class Errors:
         }
 
     def total(self, layers: int, heads: list[Selection]) -> Tensor:
-        """The whole error."""
+        """The total error."""
         return torch.stack(list(self.parts(layers, heads).values())).sum(0)
 
     def drift(self, layers: int) -> Tensor:
@@ -100,10 +100,10 @@ class Stream:
         states = self._within if within else self._before
         read = largest(spread(reader.actual @ self._basis.t() - reader.ideal, states))
         # Roundings are independent and of both signs (Higham and Mary 2019): those of a product add
-        # up to about one of its size, those that the stream has kept to one of its largest factor.
+        # up to about one of its size, those of the stored stream to one of its largest factor.
         rounding = 4 * self.rounding * reader.actual.norm(dim=1)
-        kept = 4 * math.sqrt(len(self._carries) + 2) * self.rounding
-        rounded = kept * reader.actual.abs().amax(1)
+        stored = 4 * math.sqrt(len(self._carries) + 2) * self.rounding
+        rounded = stored * reader.actual.abs().amax(1)
         first, per_layer = nothing, nothing
         if self.is_noisy:
             first = self._embedded(reader.actual) + self._lasting(reader.actual)

@@ -71,7 +71,7 @@ class _Mixer:
         self._is_plain = self.basis.is_plain
 
     def table(self, embedding: Tensor) -> Tensor:
-        """An embedding, a row a token or a position."""
+        """An embedding, with one row per token or position."""
         return self._noisy(self.basis.write(embedding)).to(embedding.dtype)
 
     def head(self, head: HeadWeights) -> HeadWeights:

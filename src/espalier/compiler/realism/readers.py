@@ -26,7 +26,7 @@ class Reader:
 
 
 def reader(names: list[str], actual: Sparse, ideal: Sparse, layout: Layout) -> Reader:
-    """Rows that may be off by anything, as long as nobody says how far."""
+    """Rows that may be off by any amount, until a bound is set."""
     return Reader(
         names,
         actual.dense()[:, : layout.stream_width].double(),
@@ -83,7 +83,7 @@ def thresholds(layout: Layout, weights: Weights, clean: Weights) -> tuple[Reader
 
 
 def outputs(layout: Layout, weights: Weights, clean: Weights) -> list[Reader]:
-    """The unembedding, the halting unit, and whoever decodes the stream."""
+    """The unembedding, the halting unit, and the decoder of the stream."""
     program, basis = layout.program, layout.basis
     assert basis is not None
     name = program.output_name

@@ -1,6 +1,6 @@
-"""The interdependence of all pairs of words, fast: a step of the model a pair.
+"""The interdependence of all pairs of words, fast: one step of the model per pair.
 
-`AllPairs` is all there is to know of this room. It is equal to the definition, pair by pair
+`AllPairs` is the public interface. It equals the definition, pair by pair
 (`tests/decomposition/test_all_pairs.py`), for the papers' allocation.
 """
 

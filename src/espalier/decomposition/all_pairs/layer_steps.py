@@ -49,9 +49,9 @@ class LayerSteps:
         own: Float[Tensor, "n S three_H"] | None,
         state: Float[Tensor, "2 S H"],
     ) -> Float[Tensor, "n S H"]:
-        """Hidden states from input weights times input; the state is moved on.
+        """Hidden states from input weights times input; the state is advanced.
 
-        `own` is what the steps' words bring into the gates, halved: all that enters by default.
+        `own` is what the steps' words bring into the gates, halved: by default all that enters.
         """
         steps = len(projected)
         torch.add(projected, layer.bias, out=self._totals[:steps])

@@ -2,7 +2,7 @@
 
 A few sentences at a time are taken through a plain run of the model, and their words carried along.
 Where a single sentence is longer than fits, its words are carried in stretches, each from the plain
-state where it begins: what is held does not grow with the sentence.
+state where it begins: memory does not grow with the sentence.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ CPU_WORDS, CPU_TOGETHER = 2048, 512
 GROUPED, CARRIED = 60, 40
 # Steps of a plain run at once, at most; of many sentences a quarter of the words carried.
 STEPS = 64
-# Numbers held for every two words beside those of the spaces: the places of the lower triangle.
+# Numbers held for every two words in addition to those of the spaces: the places of the lower
+# triangle.
 WHOLE = 2
-# The memory of a sentence alone is kept by each thread for the next ones of up to as many words, in
-# steps of that many; up to so many units of all its words.
+# The memory of a sentence alone is reused by each thread for the next ones of up to as many words,
+# in steps of that many; up to so many units of all its words.
 KEPT_WORDS, KEPT_UNITS = 32, 1 << 15
 
 
 class AllPairs:
-    """A model made ready for the DI of all pairs; several threads may ask.
+    """A model prepared for the DI of all pairs; several threads may use it.
 
     >>> from espalier.nets.lstm import language_model
     >>> model = language_model(vocabulary_size=9, hidden=4)
@@ -80,7 +81,7 @@ class AllPairs:
         ]
 
     def expect(self, *, words: int) -> None:
-        """Make ready for so many words: keep the inputs of the vocabulary, if it pays and fits."""
+        """Prepare for so many words: cache the inputs of the vocabulary, if that pays and fits."""
         if words >= self.model.shape.vocabulary_size:
             self._inputs.tabulate(self._memory)
 
@@ -127,7 +128,7 @@ class AllPairs:
     ) -> Float[Tensor, "S K n n"]:
         """All pairs of some sentences, whose words are carried in stretches.
 
-        Each stretch begins with the plain state there, and goes through all that comes after it.
+        Each stretch begins with the plain state there, and covers everything after it.
         """
         lengths, like = [len(sentence) for sentence in sentences], self._layers[0].bias
         longest, count = lengths[0], len(lengths)
@@ -157,7 +158,7 @@ class AllPairs:
         return found.transpose(0, 1)
 
     def _words(self, words: int, sentences: int) -> WordStates:
-        """Memory for so many words of so many sentences: new, or that of a sentence before."""
+        """Memory for so many words of so many sentences: new, or reused from an earlier one."""
         like, (units, layers) = self._layers[0].bias, (self.model.shape.hidden, len(self._layers))
         if sentences == 1 and like.device.type == "cpu":
             kept = -(-words // KEPT_WORDS) * KEPT_WORDS
@@ -172,7 +173,7 @@ _kept = local()
 
 
 def _keep(dtype: torch.dtype, shape: tuple[int, int, int, int]) -> WordStates:
-    """This thread's memory for a sentence."""
+    """This thread's memory for a sentence, reused while the shape is the same."""
     if getattr(_kept, "key", None) != (dtype, shape):
         like = torch.empty(0, dtype=dtype)
         _kept.words = WordStates(like, shape, rows=CPU_TOGETHER, steps=shape[0], keep=True)

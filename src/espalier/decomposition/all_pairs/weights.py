@@ -30,7 +30,7 @@ class PreparedLayer:
 
     @classmethod
     def of(cls, layer: LSTMLayer, *, first: bool) -> PreparedLayer:
-        """Made once a model; what is first hands nothing up to its own gates."""
+        """Computed once per model; the first layer has no layer below."""
         width = 3 * layer.from_hidden.shape[-1]
         scale = halved(layer.bias, width)
         from_input, from_hidden = layer.from_input.T, layer.from_hidden.T
@@ -74,7 +74,7 @@ class WordInputs:
 
     @torch.no_grad()
     def tabulate(self, memory: int) -> None:
-        """Keep those of the whole vocabulary, if they fit into so many bytes."""
+        """Cache those of the whole vocabulary, if they fit into so many bytes."""
         size = len(self._embedding) * self._weights.shape[1] * self._embedding.element_size()
         if self._all is None and size <= memory:
             self._all = self._embedding @ self._weights

@@ -1,7 +1,7 @@
 """Words taken through some steps of a layer together.
 
-A sentence alone is little arithmetic: to say what part of memory an operation works on takes as
-long as the operation. So all of that is said once, and a window may be used again.
+A sentence alone is little arithmetic: making a view of memory takes as long as the operation on it.
+So all views are made once, and a window may be used again.
 
 Axes: K steps, J tanhs, l words, S sentences, H units, gates i f g in 3H.
 """

@@ -1,9 +1,9 @@
-"""All pairs of words, one step a pair.
+"""All pairs of words, one step per pair.
 
 With focus {l} the state after word r - 1 is the same for every r > l, so that the relevant state of
-every word alone is carried through the sentence. At step r each meets that step's word: what {l, r}
-contributes beyond the sum of {l} and {r} is computed as such, from products that have it as a
-factor (`gates`), and never as a difference of states, in which rounding would drown it.
+every word alone is carried through the sentence. At step r each is combined with that step's word:
+what {l, r} contributes beyond the sum of {l} and {r} is computed as such, from products that have
+it as a factor (`gates`), and never as a difference of states, in which rounding would drown it.
 
 In a layer above the first the interaction of the layer below enters as well: {l, r} hands up the
 sum of what {l} and {r} do, and that. The past is the same for {l} and {l, r} in every layer. So
@@ -26,10 +26,10 @@ from espalier.decomposition.all_pairs.weights import PreparedLayer
 from espalier.decomposition.all_pairs.windows import Shape, Window
 from espalier.decomposition.dependence import ratio, triangle
 
-# Relevant parts are at most 3/2; the squares of small ones are to be numbers still.
+# Relevant parts are at most 3/2; the squares of small ones must not underflow.
 ENLARGED = 2.0**40
-# Steps that are taken together at most: what is asked of torch for each such window takes as long
-# as a word or two, and rows of no use grow with its square.
+# Most steps taken together: calling torch for such a window takes as long as a word or two, and
+# rows of no use grow with its square.
 STEPS = 6
 # Columns of a triangular matrix that are taken together.
 COLUMNS = 112
@@ -40,7 +40,7 @@ class WordStates:
 
     `shape` says how many words at most, of how many sentences, units and layers; `steps` how many
     are run at once, `rows` how many are taken together: a row for each step, word and sentence.
-    Windows are kept where sentences of the same shapes are to come.
+    Windows are reused where sentences of the same shapes follow.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class WordStates:
     ) -> Float[Tensor, "N S H"]:
         """Hidden states of a plain run over some steps, from input weights times input.
 
-        The state is moved on; words may then `advance` through these steps.
+        The state is advanced; words may then `advance` through these steps.
         """
         hidden, own = projected, None
         for number, (layer, steps) in enumerate(zip(layers, self._layers, strict=True)):
@@ -118,7 +118,7 @@ class WordStates:
             start = stop
 
     def _together(self, most: int, carry: bool) -> int:
-        """How many steps are to be taken together: few rows are slower than rows of no use."""
+        """How many steps to take together: few rows are slower than rows of no use."""
         steps = range(min(STEPS, most), 1, -1)
         held = ((n, n * (self._count + (n - 1) * carry) * self._sentences) for n in steps)
         return next((n for n, rows in held if rows <= self._rows), 1)
@@ -126,7 +126,7 @@ class WordStates:
     def _some(
         self, layers: Sequence[PreparedLayer], shape: Shape, words: slice
     ) -> Float[Tensor, "2 K l S H"]:
-        """What {l, r} adds to the hidden state, and all of it; the words' states are moved on."""
+        """What {l, r} adds to the hidden state, and all of it; the words' states are advanced."""
         below: tuple[Tensor, Tensor] | None = None
         windows = self._windows.get(shape) or self._add(shape)
         for layer, window, all_states in zip(layers, windows, self._states, strict=True):

@@ -1,4 +1,4 @@
-// The explorer: tabs, the address, and the export of what is looked at. A home gives it `ask`.
+// The explorer: tabs, the address, and the export of a view. A home gives it `ask`.
 import { asPng, asSvg } from "./drawing.js";
 import { download, keyOf as key, make } from "./dom.js";
 import { networksView } from "./networks.js";
@@ -106,7 +106,7 @@ export function start(root, home) {
   const read = () => {
     const next = new URLSearchParams(home.address.read());
     const name = next.get("view") in VIEWS ? next.get("view") : "programs";
-    if (opened && next.toString() === state.toString()) return undefined; // some homes tell us of what we wrote
+    if (opened && next.toString() === state.toString()) return undefined; // some homes report our own writes
     return open(name, next);
   };
   home.address.changed(read);

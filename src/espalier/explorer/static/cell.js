@@ -21,7 +21,7 @@ export function cellPanel({ onset, onvisit }) {
     const code = data.columns[step.now[variable]][position];
     const place = `at position ${position} (${data.tokens[position]})`;
     const lines = [make("h2", {}, `${name} = ${data.shown[code]}`), make("p", { class: "quiet" }, [place, step.title, coded(data, code)].filter(Boolean).join(" · "))];
-    if (step.before === null) lines.push(make("p", {}, "It starts so."));
+    if (step.before === null) lines.push(make("p", {}, "This is its first value."));
     else if (!changedAt(data, step, variable, position)) lines.push(make("p", {}, "Unchanged in this step."));
     else {
       const old = data.shown[data.columns[step.before[variable]][position]];

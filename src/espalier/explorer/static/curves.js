@@ -1,4 +1,4 @@
-// Lines over training: one chart a measure, a line a member, the mean in front.
+// Lines over training: one chart per measure, one line per member, the mean in front.
 import { make, number, shape } from "./dom.js";
 
 const [WIDE, HIGH, LEFT, BELOW] = [280, 150, 46, 22];

@@ -48,7 +48,7 @@ export const number = (value) =>
     : Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-3)
       ? value.toExponential(1) : String(Math.round(value * 1000) / 1000);
 
-// What was asked, as one text: the same for the same question.
+// The key of a question: the same for the same question.
 export const keyOf = (name, asked) =>
   `${name} ${JSON.stringify(asked, (_, value) =>
     value && typeof value === "object" && !Array.isArray(value)

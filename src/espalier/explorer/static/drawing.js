@@ -1,4 +1,4 @@
-// The drawings of a view as one picture: each where it stands on the page, with its own title.
+// The drawings of a view as one picture: each where it is on the page, with its own title.
 import { make, shape } from "./dom.js";
 
 const LOOK = ["fill", "stroke", "stroke-width", "stroke-opacity", "font", "text-anchor", "opacity"];

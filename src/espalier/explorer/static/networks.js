@@ -33,7 +33,7 @@ export function networksView({ ask, state, update, say, live }) {
   return { element, open, file: () => panels[0]?.file() };
 }
 
-// One sentence in one model. `ending` tells the state of two panels apart.
+// One sentence in one model. `ending` separates the state of two panels.
 function panel({ ask, state, update, known, live, ending }) {
   const own = (name) => state.get(name + ending);
   let [found, turn, chosen] = [null, 0, []];

@@ -179,13 +179,13 @@ export function programsView({ ask, state, update, say, live }) {
     if (!found.error) {
       note.textContent = mode === "residual"
         ? `${found.labels.length} of ${found.width} dimensions are not 0 at this step${found.left ? `; ${found.left} more are not shown` : ""}. Blue: above 0, orange: below.`
-        : `Layer ${layer}. Rows ask, columns are asked; ${found.text}. Symbols and weights ${JSON.stringify(found.symbols) === JSON.stringify(found.weights) ? "select the same" : "differ where framed"}.`;
+        : `Layer ${layer}. Rows are queries, columns are keys; ${found.text}. Symbols and weights ${JSON.stringify(found.symbols) === JSON.stringify(found.weights) ? "select the same" : "differ where framed"}.`;
     }
   }
 
   function legend() {
     const parts = ["Blue and bold: changed in this step. Red frame: the output. ∅: null; a code is in the tooltip."];
-    if (mode === "weights") parts.unshift(weights === null ? "The weights are still running." : "Decoded from the residual stream of the compiled weights; striped: not what the symbols say.");
+    if (mode === "weights") parts.unshift(weights === null ? "The weights are still running." : "Decoded from the residual stream of the compiled weights; striped: not as on symbols.");
     if (run.data.omitted) parts.push(`A long trace: ${run.data.omitted} layers of its middle are left out.`);
     return parts.join(" ");
   }

@@ -2,7 +2,7 @@
 import { chart } from "./curves.js";
 import { keepFocus, make, number, plural } from "./dom.js";
 
-const EVERY = 3000; // how often runs are read again while one goes on
+const EVERY = 3000; // how often runs are read again while one is running
 const MOST = 40; // runs that one click chooses
 
 export function runsView({ ask, state, update, say, live }) {
@@ -64,7 +64,7 @@ export function runsView({ ask, state, update, say, live }) {
         limits[name] = [Math.min(limits[name]?.[0] ?? Infinity, ...all), Math.max(limits[name]?.[1] ?? -Infinity, ...all)];
       }
     }
-    // What tells the runs of a sweep apart.
+    // The settings in which the runs of a sweep differ.
     const settings = [...new Set(found.flatMap((run) => Object.keys(run.config ?? {})))]
       .filter((name) => found.every((run) => !run.config || name in run.config || run.kind === "reproduction"))
       .filter((name) => new Set(found.filter((run) => name in (run.config ?? {})).map((run) => run.config[name])).size > 1).slice(0, 4);
@@ -97,7 +97,7 @@ export function runsView({ ask, state, update, say, live }) {
     element,
     async open() {
       await refresh();
-      // A page in the background asks nothing.
+      // A page in the background sends no requests.
       let idle = 0; // another run may begin, so that the list is read now and then
       if (live) timer = setInterval(() => {
         idle = list?.runs.some((run) => run.status === "running") ? 0 : (idle + 1) % 5;

@@ -68,7 +68,7 @@ def same(one: Column | Mask, other: Column | Mask) -> Mask:
 def distinct(key: Ints, columns: Sequence[Column | Mask]) -> tuple[Ints, Ints]:
     """Which entries differ from all before them, and for each entry the number of its equal there.
 
-    Equal entries have equal keys; others are told apart by comparison, should their keys be equal.
+    Equal entries have equal keys; different entries whose keys are equal are found by comparison.
     """
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     stands = first[group]

@@ -1,4 +1,4 @@
-"""Why one value of a trace is what it is: what fed it, what it hung on, what would change it."""
+"""Why one value of a trace is what it is: what fed it, what guarded it, what would change it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from espalier.interpreter.trace import Trace
 
-# Where the trace was not stopped, runs under interventions are given so many layers: a multiple of
-# the trace's, and some.
+# Where the trace was not stopped, runs under interventions may take this many layers: a multiple of
+# the trace's, and some more.
 PATIENCE, MORE = 4, 64
 
 
@@ -88,13 +88,13 @@ class Explanation(Result):
         """What had to stay as it was for that to happen, and all that these depended on.
 
         What the rules that did not fire would have read, keys that did not match, the halting
-        variable. Nothing outside `used` and `guards` can change the value by itself.
+        variable. Nothing outside `used` and `guards` can change the value on its own.
         """
         return frozenset(self._nodes(self._closure & ~self._used))
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many nodes are in `used` and in `guards`, which need not be made for it."""
+        """How many nodes are in `used` and in `guards`, counted without making these."""
         used = int(self._used.sum())
         return used, int((self._closure & ~self._used).sum())
 
@@ -137,7 +137,7 @@ class Explanation(Result):
 
     @cached_property
     def links(self) -> dict[Node, list[tuple[Node, Kind]]]:
-        """The used values that were new, and where what each was made of was new: without keeping.
+        """The used values that were new, and the new values that each was made of.
 
         The last come first; values of the start, which were made of nothing, come at the end.
         """
@@ -149,7 +149,7 @@ class Explanation(Result):
         return made | {node: [] for node in sorted(self.used) if node not in self.edges_into}
 
     def origin(self, node: Node) -> Node:
-        """Where a used value was new: before it was kept."""
+        """The node where a used value was new, before it was kept as it was."""
         while (edges := self.edges_into.get(node)) and edges[0].kind == "kept":
             node = edges[0].source
         return node
@@ -169,7 +169,7 @@ class Explanation(Result):
 
     @property
     def question(self) -> Question:
-        """The same for the machinery."""
+        """The explained value and where a run is stopped, as the sweep takes them."""
         return Question(self.replay, self.target, self.to_end, self.max_layers)
 
     def interacts(self, one: Node, other: Node) -> Interaction | None:

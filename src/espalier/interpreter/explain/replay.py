@@ -42,7 +42,7 @@ class Replay:
 
     @cached_property
     def machine(self) -> Machine:
-        """What runs the program otherwise: a rule that reads null does not hold."""
+        """The machine for other runs of the program: a rule that reads null does not hold."""
         is_lazy = isinstance(self.program.rules, LazyRules)
         return Machine(self.program, strict=False, record_rules=is_lazy)
 

@@ -1,9 +1,9 @@
 """What becomes of the explained value under every single intervention: all of them in one sweep.
 
-Runs that differ by one value from the run that is explained soon fall together, with it or with
-each other, and a state has one future. So the sweep goes through the layers once, keeps a row for
-each state that differs from all others, and remembers which row stands for which intervention. An
-MLP works position by position: only positions that differ from the explained run are computed.
+Runs that differ by one value from the explained run soon become equal to it or to each other, and
+equal states stay equal. So the sweep goes through the layers once, holds one row for each different
+state, and records which row each intervention belongs to. An MLP works position by position: only
+positions that differ from the explained run are computed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from espalier.interpreter.explain.replay import Replay
 from espalier.interpreter.machine import null_column
 from espalier.interventions import Node
 
-# Cells (rows times positions times variables) that a sweep holds; what is over waits for the next.
+# Cells (rows times positions times variables) that a sweep holds; the rest waits for the next.
 CELLS = 1 << 24
 OVER = -1  # the row of an intervention whose run has ended, or has not begun
 
@@ -52,7 +52,7 @@ class Question:
 
 
 def outcomes(question: Question, changes: Changes) -> Floats:
-    """What the explained value becomes under each change by itself, as a code or a real."""
+    """What the explained value becomes under each change alone, as a code or a real."""
     found, waiting = np.zeros(len(changes)), np.arange(len(changes))
     moments = _when_felt(question, changes)
     while len(waiting):
@@ -105,7 +105,7 @@ class _Sweep:
             over = np.full(len(self.seen), layer == last)
             if halt is not None and layer > 0:
                 over |= (self.columns[halt.variable] == halt.value).all(1)
-            if layer > self.replay.layers:  # nothing is set any more: what stands still stays so
+            if layer > self.replay.layers:  # nothing is set any more: a state that repeats stays so
                 over |= np.logical_and.reduce(
                     [(self.columns[name] == column).all(1) for name, column in before.items()]
                 )
@@ -146,11 +146,11 @@ class _Sweep:
             self._set_after_attention(layer)
 
     def _attend(self, state: State) -> State:
-        """After attention: a head is asked again only in rows where what it reads has changed."""
+        """After attention: a head is recomputed only in rows where what it reads has changed."""
         program, base = self.replay.program, self.replay.columns
         changed = {n: (c != base[n][2 * state.layer]).any(1) for n, c in self.columns.items()}
         columns, resting = dict(state.columns), self.machine.resting(state)
-        # Where a position rested and no longer does, its heads have something to say.
+        # Where a position rested and no longer does, its heads must be computed.
         rest = [program.halt.variable] if program.halt is not None and program.causal else []
         for name, head in program.heads.items():
             read = [name for name in (head.query, head.key, head.value) if name is not None]
@@ -166,7 +166,7 @@ class _Sweep:
         return replace(state, layer=state.layer + 1, columns=columns)
 
     def _mlp(self, attended: State, resting: Mask) -> dict[str, Column]:
-        """The columns after the MLP; what stands at many entries is computed once."""
+        """The columns after the MLP; equal entries are computed once."""
         key = resting.astype(np.int64)
         for factor, column in zip(self.factors[:, 0], attended.columns.values(), strict=True):
             key += column.view(np.int64) * factor
@@ -250,7 +250,7 @@ class _Sweep:
             self._renumber(np.where(over, OVER, np.cumsum(~over) - 1), ~over)
 
     def _merge(self) -> None:
-        """Rows that are equal become one: they have one future."""
+        """Merge rows that are equal, since they stay equal."""
         if len(self.seen) < 2:
             return
         key = np.zeros(len(self.seen), dtype=np.int64)

@@ -2,7 +2,7 @@
 
 Following every path of a function costs their number, and n unrelated updates multiply. Here its
 bytecode is run on trees instead of values. Where a branch depends on what was read, both sides are
-run, each under its guard, and where they come together again every name is a tree that asks the
+run, each under its guard, and where they join again every name is a tree that asks the
 guard only if the sides differ in it. So a variable's tree asks for what its own value needs, and
 the cost follows the rules.
 

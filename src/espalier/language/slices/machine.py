@@ -141,7 +141,7 @@ class Frame:
         return {step.argval: step.offset for step in jumps}
 
     def earliest(self, places: Iterable[int]) -> int:
-        """The place to go on from, so that the sides of a branch meet again.
+        """The place to continue from, so that the sides of a branch join again.
 
         It is the first, but the next round of a loop waits for all that are in this one.
         """
@@ -152,7 +152,7 @@ class Frame:
         return ordered[-1]
 
     def past_loop(self, target: int) -> int:
-        """Where a loop goes on that jumps to `target` when it is done."""
+        """Where a loop continues that jumps to `target` when it is done."""
         while self.instructions[target].opname == "END_FOR":
             target = self.following[target]
             if sys.version_info >= (3, 13):

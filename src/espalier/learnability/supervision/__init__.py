@@ -1,6 +1,6 @@
 """Models trained on a program's traces: MLPs in place of the compiled one, and whole Transformers.
 
-A room of its own in learnability: it needs torch, which the questions about rules do not.
+A package of its own in learnability: it needs torch, which the questions about rules do not.
 """
 
 from espalier.learnability.supervision.readable import (

@@ -1,6 +1,6 @@
 """Configs of models that are trained to be a program: they carry the program and its inputs.
 
-A run's folder holds the program beside the weights, so that it is read back by itself.
+A run's folder holds the program next to the weights, so that the folder alone is enough to load it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROGRAM = "program.json"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProgramRun(Trainable):
-    """A program, what it runs on, and how its models are trained."""
+    """A program, its inputs, and how its models are trained."""
 
     program: Program
     inputs: Any = ()
@@ -57,7 +57,7 @@ class ProgramRun(Trainable):
         return check_seeds(self.seeds)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings; of program and inputs the manifest has digests."""
+        """The settings; the manifest has digests of program and inputs."""
         names = ("seeds", "max_layers")
         return {"settings": as_settings(self.settings)} | {
             name: getattr(self, name) for name in names
@@ -80,9 +80,9 @@ class ProgramRun(Trainable):
         )
 
     def write_program(self, folder: RunFolder) -> None:
-        """Keep the program in a run's folder."""
+        """Write the program into a run's folder."""
         write_text(folder.path / PROGRAM, json.dumps(to_record(self.program)))
 
     def described(self, data: dict[str, Any]) -> dict[str, Any]:
-        """What a manifest says of the data, with the program's digest."""
+        """The manifest's entry for the data, with the program's digest."""
         return data | {"program_sha256": program_hash(self.program)}

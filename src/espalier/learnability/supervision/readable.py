@@ -1,11 +1,11 @@
 """Trace supervision without compiled parameters: variables need only be linearly readable.
 
 The paper leaves this to future work (C.1). A Universal Transformer of any width learns all of its
-weights from the traces of a program. Nothing says how a variable is to be encoded; the loss asks
-that linear classifiers, one a variable and the same in every layer, read it from the residual
-stream: the outputs of heads after each attention sub-layer, all other variables after each MLP
-sub-layer, at every position, in as many layers as the program takes. Numbers are read as their
-buckets. Null is not asked for: that heads are reset is a matter of the compiler's encoding.
+weights from the traces of a program. The encoding of variables is left open; the loss requires that
+linear classifiers, one per variable and the same in every layer, read it from the residual stream:
+the outputs of heads after each attention sub-layer, all other variables after each MLP sub-layer,
+at every position, in as many layers as the program takes. Numbers are read as their buckets. Null
+is no target: that heads are reset is a matter of the compiler's encoding.
 
 The classifiers are linear in the stream divided by its norm, which changes no choice of theirs.
 A trained model runs as a program does: layer by layer until the halting variable reads its halt
@@ -66,11 +66,11 @@ class ReadingTask:
     fit: ClassVar[str] = "read"
 
     def seen(self, weights: Weights) -> Weights:
-        """As they are."""
+        """The weights as they are."""
         return weights
 
     def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
-        """Mean cross-entropies over every value that is asked for."""
+        """Mean cross-entropies over all target values."""
         below = torch.full_like(dice.seeds, len(self.asked.lengths))
         sums, counts, _ = self._score(weights, dice.choices(0, self.batch, below))
         return sums / counts
@@ -88,7 +88,7 @@ class ReadingTask:
         return [{"read": share} for share in (right / counts).tolist()]
 
     def _score(self, weights: Weights, chosen: Int[Tensor, "E B"]) -> tuple[Tensor, Tensor, Tensor]:
-        """By member: the sum of losses, how many values were asked, how many were right."""
+        """By member: the sum of losses, the number of targets, and how many were right."""
         asked, totals = self.asked, torch.zeros(3, len(chosen), device=chosen.device)
         found: list[Tensor] = [totals]
 
@@ -116,7 +116,7 @@ def _one_variable(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReadableTransformers(Sequence["ReadableTransformers"]):
-    """Transformers that were taught to hold a program's variables; each alone by its number."""
+    """Transformers trained to hold a program's variables; an index gives one of them."""
 
     program: Program
     shape: TransformerShape

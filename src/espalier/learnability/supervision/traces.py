@@ -1,9 +1,9 @@
 """Trace supervision: an MLP learns a program's sub-layer from its traces (the paper's C.1).
 
-The MLP stands where the compiled one stood, beside the residual connection, and is trained with a
+The MLP takes the place of the compiled one, next to the residual connection, and is trained with a
 squared error to turn the stream before into the stream after. Noise is added to the stream, so the
-sub-layer learns to remove it: what is a little off stays a little off, layer after layer.
-Everything else, the two layers that make numbers one-hot included, stays compiled.
+sub-layer learns to remove it: small errors stay small, layer after layer. Everything else, the two
+layers that make numbers one-hot included, stays compiled.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class TraceTask:
         return cls(before, after, settings.noise, settings.recipe.batch)
 
     def seen(self, weights: Stacked) -> Stacked:
-        """As they are."""
+        """The weights as they are."""
         return weights
 
     def losses(self, weights: Stacked, dice: Dice) -> Float[Tensor, " E"]:
@@ -136,7 +136,7 @@ class TraceTask:
 class TraceRun(ProgramRun):
     """An MLP for each seed, trained on the traces of `program` over `inputs`.
 
-    Traces that were recorded, or read from their file, may stand in place of the inputs.
+    Traces, recorded or read from a file, may be given in place of the inputs.
 
     >>> from espalier import zoo
     >>> parity = zoo.load("parity-sequential-relative")

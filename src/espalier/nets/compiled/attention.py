@@ -196,7 +196,7 @@ class Pattern(nn.Module):
         exists: Valid,
         offset: int,
     ) -> Float[Tensor, "B N"]:
-        """The logit at one relative position, whose keys are beside the queries."""
+        """The logit at one relative position, whose keys are next to the queries."""
         assert self.relative is not None
         there = (query * key).sum(-1) + self.bias_table[offset - self.relative.first]
         return there.masked_fill(~exists, -torch.inf)

@@ -37,7 +37,7 @@ class Fresh:
         return Fresh(starts, starts[:, None] + steps, valid, int(starts.max()))
 
     def stored(self, width: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows, columns and places of the new positions that a cache of `width` keeps."""
+        """Rows, columns and places of the new positions that a cache of `width` holds."""
         if width not in self._stored:
             ends = self.starts + self.valid.sum(-1)
             last = self.valid & (self.positions >= ends[:, None] - width)
@@ -58,7 +58,7 @@ class Block:
 class Kept:
     """The keys and values of one pattern in one layer.
 
-    A settled pattern is asked for its weights in the first layer only; deeper ones have no keys.
+    A settled pattern computes its weights in the first layer only; deeper ones have no keys.
     """
 
     key: Float[Tensor, "B width K"] | None
@@ -75,11 +75,11 @@ class Kept:
         )
 
     def block(self, pattern: Pattern, z: Float[Tensor, "B M D"]) -> Block:
-        """What is to be kept of the stream at new positions."""
+        """The entries to cache for the stream at new positions."""
         return Block(None if self.key is None else pattern.key(z), pattern.value(z))
 
     def store(self, block: Block, fresh: Fresh) -> None:
-        """Keep the new positions as well, the last ones if there is not room for all."""
+        """Cache the new positions as well, the last ones if there is not room for all."""
         width = self.value.shape[1]
         if not width:
             return
@@ -106,7 +106,7 @@ class Kept:
 def weigh(
     pattern: Pattern, z: Float[Tensor, "B M D"], block: Block, fresh: Fresh, kept: Kept
 ) -> Float[Tensor, "B M places"]:
-    """How much each new position attends to kept and new ones, or to each relative position."""
+    """How much each new position attends to cached and new ones, or to each relative position."""
     assert block.key is not None
     query = at_least_float32(pattern.query(z))
     way = _weigh_near if pattern.is_near else _weigh_all
@@ -141,7 +141,7 @@ def _weigh_all(
     fresh: Fresh,
     kept: Kept,
 ) -> Float[Tensor, "B M places"]:
-    """Weights over all kept positions, and then over the new ones."""
+    """Weights over all cached positions, and then over the new ones."""
     assert kept.key is not None
     old = torch.arange(fresh.longest, device=query.device)
     past = query @ at_least_float32(kept.key[:, : fresh.longest]).transpose(1, 2)

@@ -1,4 +1,4 @@
-"""A causal network run on a batch that grows: each position is computed once, from what is kept."""
+"""A causal network run on a batch that grows: each position is computed once, with a cache."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ROOM = 64
 
 
 class CachedDecoder:
-    """A causal encoder, going on from where it was.
+    """A causal encoder that continues from its cached positions.
 
     Layer k + 1 of a new position attends to earlier ones as they were after k layers: `_kept[k]`,
-    one cache a pattern. A position that has halted is the same in all deeper ones.
+    one cache per pattern. A position that has halted is the same in all deeper ones.
     """
 
     def __init__(self, encoder: UniversalEncoder, rows: int, *, max_layers: int | None) -> None:
@@ -56,12 +56,12 @@ class CachedDecoder:
         return self._encoder.logits(z[rows, last][:, None])[:, 0], layers
 
     def keep(self, rows: Bool[Tensor, " B"]) -> None:
-        """Go on with some of the rows only."""
+        """Continue with some of the rows only."""
         self._ends = self._ends[rows]
         self._kept = [[kept.keep(rows) for kept in layer] for layer in self._kept]
 
     def _attend(self, z: Residual, fresh: Fresh, layer: list[Kept], settled: Settled) -> Residual:
-        """The stream of the new positions after attention; their keys and values are kept."""
+        """The stream of the new positions after attention; their keys and values are cached."""
         after = z.clone()
         for place, (pattern, kept) in enumerate(
             zip(self._encoder.attention.patterns, layer, strict=True)
@@ -77,7 +77,7 @@ class CachedDecoder:
         return after
 
     def _rest(self, z: Residual, fresh: Fresh, index: int) -> None:
-        """Keep halted positions in the layers that they did not need, but others did."""
+        """Cache halted positions in the layers that they did not need, but others did."""
         if index < len(self._kept):
             for place, pattern in enumerate(self._encoder.attention.patterns):
                 block = self._kept[index][place].block(pattern, z)
@@ -86,7 +86,7 @@ class CachedDecoder:
 
     def _at(self, layer: int) -> list[Kept]:
         if layer == len(self._kept):
-            # Nobody was here before: all earlier positions had halted.
+            # No position has reached this layer yet: all earlier ones had halted.
             patterns = self._encoder.attention.patterns
             self._kept.append(
                 [kept.deeper(p) for kept, p in zip(self._kept[-1], patterns, strict=True)]

@@ -1,7 +1,7 @@
-"""The compiled Transformer as an ordinary module, layer by layer in the open.
+"""The compiled Transformer as an ordinary module, layer by layer.
 
-It does what `UniversalEncoder` does, which is made from its weights and is what runs as long as
-nobody looks; its sub-layers are in `modules`.
+It computes the same as `UniversalEncoder`, which is made from its weights and runs in its place as
+long as there are no hooks; its sub-layers are in `modules`.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class CompiledEncoder(Halting):
         return fast.to(self.token_embedding.weight.device)
 
     def numbers(self) -> Tensor | None:
-        """All parameters in a row; None where only a call of the modules tells what they do."""
+        """All parameters in a row; None where only calling the modules shows what they do."""
         if self._watch is None or not self._watch.is_current:
             self._watch = Watch(self, apart=None if self._replaced is None else self.mlp)
         if self._watch.is_heard or self._watch.types - _OWN:
@@ -127,11 +127,11 @@ class CompiledEncoder(Halting):
 
     @property
     def is_own(self) -> bool:
-        """Whether every module is as compiled, so that the weights tell all."""
+        """Whether every module is as compiled, so that the weights say everything."""
         return all(type(module) in _OWN for module in walk(self))
 
     def __getstate__(self) -> dict[str, object]:
-        """Everything but what was looked up."""
+        """Everything but cached look-ups."""
         return vars(self) | {"_watch": None}
 
     def _refuse_replaced(self) -> None:

@@ -1,4 +1,4 @@
-"""The MLP of Appendix B: clipped ReLU units that are rules, beside a residual connection."""
+"""The MLP of Appendix B: clipped ReLU units that are rules, with a residual connection."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from espalier.errors import ProgramError
 from espalier.nets.compiled.weights import Weights
 from espalier.shapes import Residual, Valid
 
-# A sequence that has run this long without halting is watched for a state that comes back.
+# A sequence that has run this long without halting is watched for a repeated state.
 WATCH_FROM = 1024
 # Why a realistic network takes no longer sequence.
 PROVEN_FOR = "no longer one was proven right"
@@ -19,7 +19,7 @@ PROVEN_FOR = "no longer one was proven right"
 
 @dataclass(frozen=True)
 class Finished:
-    """What an encoder answers: logits, and after how many layers each sequence stopped."""
+    """The result of an encoder: logits, and after how many layers each sequence stopped."""
 
     logits: Tensor  # B x N x O
     layers: Tensor  # B
@@ -62,7 +62,7 @@ class Halting(nn.Module):
         return z @ self.halt_direction > 0.5
 
     def watch(self, dimensions: Tensor | None = None, watch_from: int = WATCH_FROM) -> EndlessWatch:
-        """What looks out for runs of this network that never end."""
+        """A watch for runs of this network that never end."""
         tolerance = None if self.halt is None else self.halt.tolerance
         return EndlessWatch(dimensions, watch_from, tolerance=tolerance or 0.0)
 
@@ -112,7 +112,7 @@ class EndlessWatch:
             self._seen = z.clone()
 
     def forget(self) -> None:
-        """Begin anew, because rows have left the batch."""
+        """Start over, because rows have left the batch."""
         self._seen = None
 
 

@@ -22,8 +22,8 @@ Weights = dict[str, Tensor]
 def random_mlps(sizes: Sequence[int], seeds: Sequence[int], *, batch: int = 1) -> Weights:
     """First weights of an MLP for each seed, layer sizes from input to output.
 
-    Normal with variance 1 / fan-in (LeCun et al. 1998); biases are zero. They are refused where
-    they, or what a step on a `batch` keeps of their layers, have no room.
+    Normal with variance 1 / fan-in (LeCun et al. 1998); biases are zero. Refused where the weights,
+    or what a step on a `batch` stores, do not fit into memory.
     """
     numbers = sum(max(a * b, LAYER) for a, b in itertools.pairwise(sizes)) + batch * sum(sizes)
     whose = f"training seeds: {len(seeds):,}, layers {len(sizes) - 1:,}, hidden {max(sizes):,}"
@@ -49,7 +49,7 @@ def apply_mlps(weights: Mapping[str, Tensor], x: Float[Tensor, "E P I"]) -> Floa
 
 
 class TrainedFeedForward(nn.Module):
-    """f(z, its expansion): a trained MLP, to stand beside the residual connection.
+    """f(z, its expansion): a trained MLP, next to the residual connection.
 
     The expansion is the compiled one, which turns numbers and sets into one-hot features.
     """

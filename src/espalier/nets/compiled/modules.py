@@ -1,6 +1,6 @@
 """The sub-layers of a compiled Transformer as ordinary torch modules: parameters, hooks, gradients.
 
-Each is called once a layer and gives what it adds to the residual stream, without in-place writes
+Each is called once per layer and gives what it adds to the residual stream, without in-place writes
 and without shortcuts; `universal` runs the same weights faster. A matrix is held by its entries:
 their values are a parameter, their places are fixed.
 """

@@ -1,6 +1,6 @@
-"""A compiled network run sub-layer by sub-layer, with someone who looks on and may interfere.
+"""A compiled network run sub-layer by sub-layer, with a probe that observes and may interfere.
 
-Modules are called as in `CompiledEncoder.forward`, so hooks fire; nothing is done fast.
+Modules are called as in `CompiledEncoder.forward`, so hooks fire; there are no shortcuts.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Silenced = tuple[Tensor, Tensor, Tensor]
 
 
 class Probe:
-    """What is asked during a run; this one changes nothing. Layers count from 1.
+    """The calls made during a run; this one changes nothing. Layers count from 1.
 
     `running` are the sequences that have not halted; `resting` are positions that sit out a layer.
     """
 
-    last = 0  # the last layer in which something special is done
+    last = 0  # the last layer in which it interferes
 
     def embedded(self, z: Residual, valid: Valid) -> Residual:
-        """The stream at the start, as it is to be."""
+        """The stream to start with."""
         return z
 
     def cuts(self, layer: int, z: Residual, resting: Valid) -> Mapping[str, Tensor] | None:
@@ -35,7 +35,7 @@ class Probe:
         return None
 
     def attended(self, layer: int, z: Residual, running: Tensor, resting: Valid) -> Residual:
-        """The stream after attention, as it is to be."""
+        """The stream to use after attention."""
         return z
 
     def silenced(self, layer: int, z: Residual, resting: Valid) -> Silenced | None:
@@ -43,7 +43,7 @@ class Probe:
         return None
 
     def updated(self, layer: int, z: Residual, running: Tensor, resting: Valid) -> Residual:
-        """The stream after the MLP, as it is to be."""
+        """The stream to use after the MLP."""
         return z
 
 
@@ -56,7 +56,7 @@ def run_probed(
     *,
     max_layers: int | None = None,
 ) -> tuple[Finished, Residual]:
-    """What `encoder` answers while `probe` looks on, and the stream at the end."""
+    """The result of `encoder` while `probe` observes, and the stream at the end."""
     encoder.check_length(tokens.shape[1], encoder.token_embedding.weight.dtype)
     valid = is_valid(tokens, lengths)
     z = probe.embedded(encoder.embed(tokens), valid)

@@ -33,11 +33,11 @@ def to_tensors(weights: Weights) -> tuple[dict[str, Tensor], str]:
 
 
 def from_tensors(tensors: dict[str, Tensor], record: str) -> Weights:
-    """What `to_tensors` was given; ModelError where the two are not of that making."""
+    """What `to_tensors` was given; ModelError where the two are not of its making."""
     left = dict(tensors)
     found: Weights = _gather(Weights, parse_json(record), "weights", left)
     if left:
-        raise ModelError(f"it has tensors that nobody knows: {', '.join(sorted(left)[:8])}")
+        raise ModelError(f"it has unknown tensors: {', '.join(sorted(left)[:8])}")
     return found
 
 
@@ -112,7 +112,7 @@ def _gather_fields(kind: Any, node: Any, path: str, tensors: dict[str, Tensor]) 
 
 
 def _check_entries(parts: dict[str, Any], path: str) -> None:
-    """Entries of a matrix lie in it, one a place, in order."""
+    """Entries of a matrix lie in it, one per place, in order."""
     (height, width), rows, columns = parts["shape"], parts["rows"], parts["columns"]
     for name in ("rows", "columns", "values"):
         tensor = parts[name]

@@ -18,7 +18,7 @@ class SparseLinear(nn.Module):
     """x -> W x + b over the last axis, reading only the columns of W that hold an entry.
 
     `compact` gives only the rows that hold an entry (all of them if there is a bias); `rows` says
-    which they are. One entry a row is a selection, a small or full matrix is multiplied densely,
+    which they are. One entry per row is a selection, a small or full matrix is multiplied densely,
     and anything else is a sum of selected columns, taken with the features as rows so that each
     addition runs over many positions at once.
     """

@@ -1,7 +1,7 @@
 """A Universal Transformer run fast: one layer, repeated until every position says it is done.
 
-It is made from weights for inference alone: it writes in place, does once what every layer would
-do again, and takes shortcuts that the weights' values allow. `encoder` does the same in the open.
+It is made from weights for inference alone: it writes in place, does once what every layer would do
+again, and takes shortcuts that the weights' values allow. `encoder` does the same as plain modules.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class UniversalEncoder(Halting):
         super().__init__(weights)
         self.register_buffer("token_embedding", weights.token_embedding)
         self.register_buffer("position_embedding", weights.position_embedding)
-        # A feed-forward module of another making may write anywhere.
+        # Another feed-forward module may write anywhere.
         written = _written(weights) if feedforward is None else None
         constant = None if written is None else _constant(weights, written)
         self.attention = SelfAttention(
@@ -49,7 +49,7 @@ class UniversalEncoder(Halting):
         )
         self.feedforward = feedforward or FeedForward(weights.feedforward, groups)
         self.unembedding = SparseLinear(weights.unembedding)
-        # An MLP of another making may read anything.
+        # Another MLP may read anything.
         decisive = halting_dimensions(weights) if feedforward is None else None
         self.register_buffer("decisive", decisive)
 
@@ -71,7 +71,7 @@ class UniversalEncoder(Halting):
         z = self.embed(tokens)
         finals, layers = z.clone(), torch.zeros_like(lengths)
         halted = torch.zeros_like(lengths, dtype=torch.bool)
-        # Row r of z is sequence running[r], until it is done; the dead are swept out in groups.
+        # Row r of z is sequence running[r], until it is done; finished ones are removed in groups.
         running = torch.arange(len(tokens), device=tokens.device)
         alive = torch.ones_like(halted)
         settled, watch, index = self.attention.settle(z, valid), self.watch(self.decisive), 0
@@ -103,7 +103,7 @@ class UniversalEncoder(Halting):
         return self.update_awake(resting, z, self.attention(z, valid, settled))
 
     def update_awake(self, resting: Valid | None, z: Residual, attended: Residual) -> Residual:
-        """The stream after the MLP sub-layer, which is not asked where a position rests."""
+        """The stream after the MLP sub-layer, which is skipped where a position rests."""
         if resting is None or not bool(resting.any()):
             return self.update_(attended)
         after, awake = z.clone(), ~resting

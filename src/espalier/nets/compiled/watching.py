@@ -1,6 +1,6 @@
 """Whether calling a module does more than its parameters say: hooks, replaced parts, own calls.
 
-Every run asks, so what is asked is looked up once: a module's dictionaries stay the same objects.
+Every run checks this, so dictionaries are looked up once: a module's stay the same objects.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Watch:
 
     @property
     def is_heard(self) -> bool:
-        """Whether anybody listens to the call of a module, or has replaced it."""
+        """Whether a module has hooks, or its call was replaced."""
         return any(self._hooks) or any("forward" in own for own in self._dictionaries)
 
     def numbers(self) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from espalier.results import Described
 
-# A field that is left out of records where it is None, as in weights from before there was one.
+# A field that is left out of records where it is None, as in weights of earlier versions.
 LEFT_OUT: dict[str, Any] = {"left out": True}
 
 
@@ -168,6 +168,6 @@ class Weights(Described):
     halt: HaltWeights | None = None
     # A sequence may be at most this long, because an average over more positions is too coarse.
     longest: int | None = None
-    why: str = ""  # and what could not be told apart in a longer one
+    why: str = ""  # and what a longer one could not distinguish
     # A position attends to itself and to its left, and stays as it is once it has halted.
     causal: bool = False

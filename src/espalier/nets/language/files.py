@@ -23,7 +23,7 @@ ENGLISH = {
 
 
 def read_shape(record: Any) -> LSTMShape:
-    """The shape of any architecture from what was stored beside the weights.
+    """The shape of any architecture from what was stored with the weights.
 
     >>> read_shape({"vocabulary_size": 9, "hidden": 4, "architecture": "gru"}).layers
     1
@@ -37,7 +37,7 @@ def read_shape(record: Any) -> LSTMShape:
 def build_from(
     tensors: Mapping[str, Tensor], record: Any, vocabulary: Vocabulary | None
 ) -> AnyModel:
-    """The model of a stored shape with these weights; every tensor fits, or is named."""
+    """The model of a stored shape with these weights; tensors that do not fit are named."""
     model = build(read_shape(record), vocabulary=vocabulary)
     own = {name: tensor.float() for name, tensor in tensors.items()}
     check_finite(own)

@@ -1,4 +1,4 @@
-"""Language models around an nn.GRU and around an nn.TransformerEncoder, beside the LSTM's.
+"""Language models around an nn.GRU and around an nn.TransformerEncoder.
 
 Their parts have torch's own types, so that anything that reads torch modules reads them. Many at
 once are in `nets.language.stacked`, training in `espalier.training`.
@@ -41,7 +41,7 @@ class GRUModel(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B N"], state: Float[Tensor, "L B H"] | None = None
     ) -> tuple[Float[Tensor, "B N V"], Float[Tensor, "L B H"]]:
-        """Logits for the token after each token, and the state to go on from."""
+        """Logits for the token after each token, and the state to continue from."""
         hidden, state = self.rnn(self.dropout(self.encoder(tokens)), state)
         return self.decoder(self.dropout(hidden)), state
 

@@ -23,7 +23,7 @@ class GRUShape(LSTMShape):
     architecture: ClassVar[Architecture] = "gru"
 
     def to_dict(self) -> dict[str, object]:
-        """The fields by name and the architecture, as stored beside the weights."""
+        """The fields by name and the architecture, as stored with the weights."""
         return super().to_dict() | {"architecture": self.architecture}
 
 
@@ -66,5 +66,5 @@ class CausalShape(LSTMShape):
         return self.hidden // self.heads
 
     def to_dict(self) -> dict[str, object]:
-        """The fields by name and the architecture, as stored beside the weights."""
+        """The fields by name and the architecture, as stored with the weights."""
         return super().to_dict() | {"architecture": self.architecture}

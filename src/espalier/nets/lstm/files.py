@@ -65,7 +65,7 @@ def load_language_model(
 ) -> LanguageModel:
     """A language model from a checkpoint, a run (its last one), a module or a state dict.
 
-    Without a source it is the small English one that the package brings along.
+    Without a source it is the small English one that comes with the package.
 
     The suffix may be left out, as in `runs/k8/epoch-40`. `member` names one of an ensemble;
     `words` gives a model from outside its vocabulary, in the order of its numbers or with them.
@@ -182,7 +182,7 @@ def _stored_shape(record: object, found: LSTMShape) -> LSTMShape:
         if type(value) is not type(wanted) or value != wanted:
             raise ModelError(
                 f"its {name} is {str(value)[:40]}, but its tensors say {wanted}: it does not fit "
-                f"its own sizes; save it anew with save_language_model"
+                f"its own sizes; save it again with save_language_model"
             )
     if not is_number(given["dropout"]):
         raise ModelError(f"its dropout is {str(given['dropout'])[:40]}; a number is expected")

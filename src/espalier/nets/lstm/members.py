@@ -21,7 +21,7 @@ from espalier.nets.lstm.model import LanguageModel, LSTMShape
 from espalier.nets.lstm.recurrence import recur
 from espalier.nets.noise import Noise
 
-NEVER = -1e9  # a logit whose exponential is zero beside any other
+NEVER = -1e9  # a logit whose exponential is zero next to any other
 
 StackedWeights = dict[str, Tensor]
 StackedState = tuple[Float[Tensor, "L E B H"], Float[Tensor, "L E B H"]]
@@ -152,7 +152,7 @@ class _Lookup(torch.autograd.Function):
 
 
 class _Loss(torch.autograd.Function):
-    """Mean cross-entropy by member. The softmax is taken once and kept for the derivative.
+    """Mean cross-entropy by member. The softmax is computed once and saved for the derivative.
 
     The logarithm of its divisor is read off the largest entry, which is at least 1/V and so far
     from zero: log sum exp(x) = max x - log max softmax(x).

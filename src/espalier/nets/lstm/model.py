@@ -1,7 +1,7 @@
 """The LSTM language model: embedding, LSTM, softmax, as in both papers on interdependence.
 
 The forward pass is `nn.LSTM`. What happened inside it, step by step, is given by
-`LanguageModel.states`, which unrolls the cell in the open. Saving and loading live in
+`LanguageModel.states`, which unrolls the cell explicitly. Saving and loading are in
 `nets.lstm.files`, training in `espalier.training`.
 """
 
@@ -55,7 +55,7 @@ class LSTMShape:
         return self.hidden if self.embedding is None else self.embedding
 
     def to_dict(self) -> dict[str, object]:
-        """The fields by name, as stored beside the weights."""
+        """The fields by name, as stored with the weights."""
         return asdict(self)
 
 
@@ -89,7 +89,7 @@ class LanguageModel(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B N"], state: LSTMState | None = None
     ) -> tuple[Float[Tensor, "B N V"], LSTMState]:
-        """Logits for the token after each token, and the state to go on from."""
+        """Logits for the token after each token, and the state to continue from."""
         hidden, state = self.read(tokens, state)
         return self.decoder(hidden), state
 

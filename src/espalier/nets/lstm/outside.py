@@ -1,4 +1,4 @@
-"""Language models of other people's making: every tensor is used, or refused by name.
+"""Language models from elsewhere: every tensor is used, or refused by name.
 
 A module's parts are found by their types, whatever their names, and what is made of it is checked:
 its own logits on random tokens must be ours. A state dict cannot be run, so its names must be
@@ -124,7 +124,7 @@ def infer_shape(tensors: Mapping[str, Tensor]) -> LSTMShape:
 
 
 def fill(model: LanguageModel, tensors: Mapping[str, Tensor]) -> LanguageModel:
-    """The model with these weights; biases that another making left out are zero."""
+    """The model with these weights; biases that the model did not have are zero."""
     own = {name: tensor.float() for name, tensor in tensors.items()}
     if model.shape.tied:
         own["decoder.weight"] = own["encoder.weight"]
@@ -182,12 +182,12 @@ def is_batch_first(module: nn.Module) -> bool:
 
 
 def call_in_evaluation(module: nn.Module, given: Tensor) -> object:
-    """The result of its forward in evaluation, with or without a state to go on from."""
+    """The result of its forward in evaluation, with or without a state to continue from."""
     modes = {one: one.training for one in module.modules()}
     module.eval()
     given = given.to(next((weights.device for weights in module.parameters()), given.device))
     try:
-        with warnings.catch_warnings():  # what torch says of its own ways is not asked for
+        with warnings.catch_warnings():  # torch's warnings about itself are of no use
             warnings.simplefilter("ignore")
             try:
                 return module(given)

@@ -106,7 +106,7 @@ class _Plain(torch.autograd.Function):
 
 
 class _Fused(torch.autograd.Function):
-    """CUDA, float32: PyTorch's own fused cell, one kernel a step beside the product."""
+    """CUDA, float32: PyTorch's own fused cell, one kernel per step and the product."""
 
     @staticmethod
     def forward(ctx: Any, projected: Gates, recurrent: Tensor, hidden: One, cell: One) -> Any:

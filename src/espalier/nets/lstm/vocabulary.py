@@ -81,7 +81,7 @@ class Vocabulary(Described):
         return cls(found)
 
     def to_metadata(self) -> dict[str, str]:
-        """As stored beside the weights."""
+        """As stored with the weights."""
         found = {"words": json.dumps(self.words)}
         return found if self.counts is None else found | {"counts": json.dumps(self.counts)}
 

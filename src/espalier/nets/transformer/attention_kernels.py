@@ -1,7 +1,7 @@
 """Attention among a few dozen positions as two Triton kernels: a program for every head of a row.
 
 All that a head sees of a row fits into one program: queries and keys are read once, attention
-weights never leave it, and the way back computes them anew.
+weights never leave it, and the backward pass recomputes them.
 
 N positions ask and M are asked, WIDTH numbers to a head; ASKS and SEEN are powers of two that hold
 them. `own` and `other` are how many numbers a position has in `asking` and `asked`, keys and values
@@ -11,7 +11,7 @@ the last of them. `of_member` to `of_asking` are how far biases lie apart, 0 whe
 import triton
 import triton.language as tl
 
-# A kernel is not compiled anew for these: reading has many lengths.
+# A kernel is not recompiled for these: inference has many lengths.
 SIZES = ["batch", "N", "M", "of_member", "of_row", "of_head", "of_asking"]
 
 

@@ -62,7 +62,7 @@ def relative_bias(
     places = torch.arange(size, device=table.device)
     buckets = bucket(places[None, :] - places[:, None], both_ways=both_ways)
     chosen = one_hot(buckets, BUCKETS, table.dtype) @ table[:, None]
-    # Laid out anew: fused attention refuses biases in which heads are the nearest numbers.
+    # Made contiguous: fused attention refuses biases in which heads are the nearest numbers.
     return chosen.permute(0, 3, 1, 2).unsqueeze(1).float().contiguous()
 
 
@@ -92,5 +92,5 @@ EDGES = {False: _edges(BUCKETS), True: _edges(BUCKETS // 2)}
 
 
 def one_hot(codes: Int[Tensor, "*any"], size: int, dtype: torch.dtype) -> Float[Tensor, "*any S"]:
-    """1 at each code and 0 elsewhere; nothing is asked of the host."""
+    """1 at each code and 0 elsewhere; without synchronising with the host."""
     return (codes.unsqueeze(-1) == torch.arange(size, device=codes.device)).to(dtype)

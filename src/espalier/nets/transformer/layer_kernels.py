@@ -6,7 +6,7 @@ stream has. What a group adds to the stream is left to the next kernel to put to
 given as circuits (Elhage et al. 2021): `qk` says how strongly one position attends to another, `ov`
 what it then adds to it, both WIDTH x WIDTH, so that keys and values are the stream itself.
 
-The way back computes attention anew. Gradients of matrices are products over all positions; they
+The backward pass recomputes attention. Gradients of matrices are products over all positions; they
 are left to the caller, with their factors.
 
 Matrices and biases are tensor descriptors, with members, own layers, parts and rows in their first
@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 
 EPSILON = tl.constexpr(1e-6)  # as in `norm`
-# A kernel is not compiled anew for these.
+# A kernel is not recompiled for these.
 SIZES = ["rows", "layer", "own_layers", "of_member", "of_row"]
 
 
@@ -50,7 +50,7 @@ def _entered(
     stream_out, read_out, stream, added, scale, at, whole, group,
     ADDED: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """What a sub-layer's matrices read of a row; the first group keeps it, and the stream."""
+    """What a sub-layer's matrices read of a row; the first group stores it, and the stream."""
     z = _gathered(stream, added, at, whole, ADDED)
     scales = tl.load(scale + tl.arange(0, WIDTH)).to(tl.float32)[None, :]
     x = (_normed(z, WIDTH)[0] * scales).to(scale.dtype.element_ty)
@@ -64,7 +64,7 @@ def _entered(
 def _given_back(
     gradient_out, given_out, gradient, added, at, whole, group, ADDED: tl.constexpr
 ):  # fmt: skip
-    """A row's gradient as matrices see it; the first group keeps it."""
+    """A row's gradient as matrices see it; the first group stores it."""
     onward = _gathered(gradient, added, at, whole, ADDED)
     given = onward.to(given_out.dtype.element_ty)
     if group == 0:

@@ -168,7 +168,7 @@ class Stack:
         return _Launch(grid, read, [of_member, of_row, self.logit_scale], constants)
 
     def _factors(self, kind: str) -> dict[str, Tensor]:
-        """What a kernel of the way back leaves in every layer, in its order."""
+        """What a backward kernel leaves in every layer, in its order."""
         groups, parts, layers = self.groups[kind], self.parts[kind], self.layers
         given = self._new(self.dtype, layers)
         size = (layers, groups, self.members * self.rows, self.width)
@@ -184,7 +184,7 @@ class Stack:
         return found
 
     def _left(self, factors: dict[str, Tensor], layer: int) -> list[Any]:
-        """Where a kernel of the way back leaves factors: those of its parts in blocks."""
+        """Where a backward kernel leaves factors: those of its parts in blocks."""
         widths = dict.fromkeys(sum(FACTORS.values(), ()), self.width) | {"relative": CELLS}
         return [
             _blocks(one[layer], widths[name], CELLS) if name in widths else one[layer]

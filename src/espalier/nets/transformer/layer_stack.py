@@ -143,7 +143,7 @@ def _free(pairs: Float[Tensor, "*any N M"]) -> tuple[int, int, int, int]:
 
 
 class _Layers(torch.autograd.Function):
-    """Kernel after kernel; every sub-layer's input is kept for the way back."""
+    """Kernel after kernel; every sub-layer's input is saved for the backward pass."""
 
     @staticmethod
     def forward(

@@ -119,7 +119,7 @@ def random_transformers(
 
     Position biases have variance 1 over the mean of fan-in and fan-out, unless the shape says
     otherwise. From 0 a step that is relative to the size of what it changes would hardly move them.
-    They are refused where they, or what a step on a `batch` keeps of its layers, have no room.
+    Refused where the weights, or what a step on a `batch` stores, do not fit into memory.
     """
     whose = f"training seeds: {len(seeds):,}, {shape.in_words()}, batch {batch:,},"
     refuse_beyond_memory(whose, len(seeds) * (shape.numbers + batch * shape.layers * shape.width))
@@ -184,7 +184,7 @@ def encode(
     watch: Watch | None = None,
     dropout: Dropout | None = None,
 ) -> Encoded:
-    """The encoder's stream after its last norm; `layers` may ask for others than the shape's."""
+    """The encoder's stream after its last norm; `layers` overrides the shape's."""
     after = through if dropout is None else dropout.after
     places = torch.arange(tokens.shape[2], device=tokens.device)
     valid = places < lengths.unsqueeze(-1)
@@ -339,8 +339,8 @@ def _refuse_longer(tokens: Int[Tensor, "E B N"], longest: int) -> None:
 def _by_layer(weights: Weights, stack: str) -> list[dict[str, tuple[Tensor, ...]]]:
     """Every layer's weights by sub-layer, in the order in which its function takes them.
 
-    Matrices that are applied to the same values are put beside each other, for one product; taking
-    layers apart at once lets gradients be put together at once.
+    Matrices that are applied to the same values are concatenated, for one product; splitting all
+    layers in one operation lets gradients be joined in one.
     """
 
     def beside(kind: str, *parts: str) -> Tensor:

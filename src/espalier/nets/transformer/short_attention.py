@@ -1,6 +1,6 @@
 """Attention among a few dozen positions as one kernel forward and one back, on CUDA.
 
-What libraries have is made for thousands of positions: among 9 or 49, with biases that are learned,
+Libraries' kernels are made for thousands of positions: among 9 or 49, with biases that are learned,
 it takes several times as long as these two.
 
 E members, B rows, N positions asking, M asked, H heads, I all of them side by side. J is I where
@@ -59,7 +59,7 @@ def short_attention(
 ) -> Float[Tensor, "E B N I"]:
     """What every head carries, side by side.
 
-    `asking` are queries, and `asked` keys beside values; or `asking` alone has all three.
+    `asking` are queries, and `asked` keys next to values; or `asking` alone has all three.
     """
     found: Tensor = torch.ops.espalier.short_attention(asking, asked, bias, heads)
     return found

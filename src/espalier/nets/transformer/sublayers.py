@@ -24,7 +24,7 @@ Found = TypeVar("Found")
 
 # How to attend on CUDA: by our kernels where they can, by torch's one, or product by product.
 ATTENTION: Literal["kernels", "torch", "products"] = "kernels"
-TINY = 2048  # multiplications of a product that is better not done by itself
+TINY = 2048  # multiplications below which products are better done together
 
 
 def through(part: Callable[..., Found], z: Tensor, *rest: Any) -> Found:
@@ -43,7 +43,7 @@ def product(x: Float[Tensor, "E B N I"], matrix: Float[Tensor, "E I J"]) -> Tens
 
 
 class _ProductOnCpu(torch.autograd.Function):
-    """torch.bmm, but the way back does not multiply by a transposed view.
+    """torch.bmm, but the backward pass does not multiply by a transposed view.
 
     With small matrices OpenBLAS takes five to ten times as long for one as for a copy.
     """
@@ -113,7 +113,7 @@ def _attend(
 ) -> Float[Tensor, "E B N I"]:
     """What every head carries, side by side.
 
-    `asking` are queries, and `asked` keys beside values; or `asking` alone has all three.
+    `asking` are queries, and `asked` keys next to values; or `asking` alone has all three.
     """
     if ATTENTION == "kernels" and is_short(asking, asked, heads):
         return short_attention(asking, asked, bias, heads)

@@ -34,10 +34,10 @@ SETTINGS: Mapping[str, Look] = {
 
 @dataclass(frozen=True)
 class Facets:
-    """Which column of a table is what in the figure, and what stands beside it.
+    """Which column of a table is what in the figure, and its labels.
 
     `down` may be None: one row of panels. `titles` and `sides` are patterns or words by value for
-    the columns and the rows of panels, `height` is a panel's in inches. `x_label` stands below all
+    the columns and the rows of panels, `height` is a panel's in inches. `x_label` is below all
     columns, `x_labels` by value below each. `columns` are those that come first; others follow in
     order. A look whose name begins with _ has no line in the legend.
     """

@@ -22,7 +22,7 @@ PAGE = 8.6  # inches; shown 700 pixels wide, letters of 8 points are 9 pixels hi
 
 
 class NotebookFigure(Figure):
-    """A figure that a notebook shows, also where nobody has imported pyplot."""
+    """A figure that a notebook shows, also where pyplot was not imported."""
 
     def _repr_png_(self) -> bytes:
         held = io.BytesIO()
@@ -32,7 +32,7 @@ class NotebookFigure(Figure):
 
 @dataclass(frozen=True)
 class Look:
-    """How one curve is drawn; dash and marker tell curves apart where colours are lost."""
+    """How one curve is drawn; dash and marker distinguish curves where colours are lost."""
 
     color: str
     dash: str
@@ -72,7 +72,7 @@ def whole(place: Axes | Figure | SubFigure) -> Figure:
 
 
 def page_width(columns: int) -> float:
-    """Of panels beside one another, in inches: a page's, or wider if there are very many."""
+    """Of panels side by side, in inches: a page's, or wider if there are very many."""
     return max(min(2.35 * columns + 1.0, PAGE), 1.3 * columns + 1.0)
 
 

@@ -62,14 +62,14 @@ def _told(why: Explanation, node: Node) -> str:
 def _draw_arrow(
     ax: Axes, start: tuple[float, float], end: tuple[float, float], colour: str
 ) -> None:
-    """A straight arrow, or a bow beside the values between two of one position."""
+    """A straight arrow, or a bow next to the values between two of one position."""
     bow = 0.25 if start[0] == end[0] and abs(start[1] - end[1]) > 2 else 0
     look = {"arrowstyle": "->", "color": colour, "lw": 0.7, "shrinkA": 7, "shrinkB": 7}
     ax.annotate("", end, start, arrowprops=look | {"connectionstyle": f"arc3,rad={bow}"})
 
 
 def _lines(why: Explanation, shown: list[Node]) -> tuple[dict[Node, tuple[int, int]], int]:
-    """Where each value stands: its position, and a line below what comes before."""
+    """The place of each value: its position, and a line below what comes before."""
     moments: dict[tuple[int, bool], dict[int, list[Node]]] = defaultdict(lambda: defaultdict(list))
     for node in shown:
         moments[node.layer, node.sublayer == "mlp"][node.position].append(node)
@@ -92,7 +92,7 @@ def _columns(why: Explanation, texts: dict[Node, str]) -> tuple[list[float], flo
 
 
 def _frame(ax: Axes, why: Explanation, moments: dict[float, Node], middles: list[float]) -> None:
-    """Tokens above the columns, and each moment's name beside its first line."""
+    """Tokens above the columns, and each moment's name next to its first line."""
     tokens = [shorten(name, LONGEST) for name in token_names(why.trace)]
     ax.set_xticks(middles, [f"{name}\n{p}" for p, name in enumerate(tokens)])
     ax.xaxis.tick_top()

@@ -17,7 +17,7 @@ ACROSS = 4  # panels in a row
 
 
 def draw_training(run: TrainedRun, *, ax: Axes | None = None) -> Figure:
-    """A panel a measure; mean over the models trained, the band from the least to the most."""
+    """One panel per measure; mean over the models trained, the band from the least to the most."""
     rows, measures = run.to_frame(), list(averages(latest(run.rows)))
     x = "epoch" if "epoch" in rows else "step"
     across = max(1, min(ACROSS, len(measures)))

@@ -67,7 +67,7 @@ def _label(panel: Any, words: list[str]) -> None:
     panel.set_xticks(places, words, rotation=90, fontsize=size, parse_math=False)
     panel.set_yticks(places, words, fontsize=size, parse_math=False)
     panel.tick_params(length=0)
-    panel.xaxis.tick_top()  # beside the cells: those below the diagonal are empty
+    panel.xaxis.tick_top()  # next to the cells: those below the diagonal are empty
     panel.spines[:].set_visible(False)
 
 

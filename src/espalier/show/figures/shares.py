@@ -1,4 +1,4 @@
-"""Shares between 0 and 1 over a logarithmic axis: a panel a thing, a curve a kind of share."""
+"""Shares between 0 and 1 over a logarithmic axis: a panel per item, a curve per kind of share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interdependence beside syntax: means by distance and stratum, effects, and trees compared."""
+"""Interdependence and syntax: means by distance and stratum, effects, and trees compared."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COLUMNS = 4  # panels in a row: more are not legible on a page
 
 
 def draw_distances(rows: pandas.DataFrame) -> Figure:
-    """Mean DI by sequential distance, a line a space."""
+    """Mean DI by sequential distance, one line per space."""
     figure = NotebookFigure(figsize=(5.4, 3.6), layout="constrained")
     panel = figure.subplots()
     for space, some in rows.groupby("space"):
@@ -53,7 +53,7 @@ def draw_distances(rows: pandas.DataFrame) -> Figure:
 
 
 def draw_strata(rows: pandas.DataFrame, label: str) -> Figure:
-    """Mean DI by tree distance: a panel a sequential distance, a line a class."""
+    """Mean DI by tree distance: one panel per sequential distance, one line per class."""
     distances = sorted(rows["distance"].unique())
     down = -(-len(distances) // COLUMNS)
     across = min(COLUMNS, len(distances))
@@ -98,7 +98,7 @@ def draw_effects(rows: pandas.DataFrame) -> Figure:
 
 
 def draw_over_training(rows: pandas.DataFrame, measures: Mapping[str, str]) -> Figure:
-    """A panel a measure over epochs, a line a `space`; the beginning is stretched."""
+    """One panel per measure over epochs, one line per `space`; the beginning is stretched."""
     figure = NotebookFigure(figsize=(4.3 * len(measures), 3.5), layout="constrained")
     panels: Any = figure.subplots(1, len(measures), squeeze=False)[0]
     for panel, (measure, label) in zip(panels, measures.items(), strict=True):

@@ -1,4 +1,4 @@
-"""Small figures: what a batch of runs, an evaluation, a treebank or a verdict says in one panel."""
+"""Small figures: a batch of runs, an evaluation, a treebank or a verdict in one panel."""
 
 from __future__ import annotations
 

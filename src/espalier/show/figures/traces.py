@@ -69,7 +69,7 @@ class _Grid:
 
     names: list[str]
     tokens: list[str]
-    positions: list[int | None]  # None stands for those left out
+    positions: list[int | None]  # None for those left out
     label: float
     cells: list[float]
 

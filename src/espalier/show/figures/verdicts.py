@@ -1,4 +1,4 @@
-"""Claims and the numbers that decide them: a panel a claim, marks say whether it holds."""
+"""Claims and the numbers that decide them: one panel per claim, marks say whether it holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ACROSS = 3
 
 
 def draw_verdicts(rows: pandas.DataFrame, *, x_label: str = "scaffold length k") -> Figure:
-    """`rows` has a row a claim and length: mean, low, high, side, bound, holds, and the words."""
+    """`rows` has a row per claim and length: mean, low, high, side, bound, holds, and the words."""
     groups = list(rows.groupby("claim", sort=True))
     down = -(-len(groups) // ACROSS)
     figure = NotebookFigure(figsize=(PAGE, 2.8 * down + 0.4), layout="constrained")

@@ -20,7 +20,7 @@ MOST = 64
 
 
 def draw_weights(model: CompiledModel, *, ax: Axes | None = None) -> Figure:
-    """W1, b1 and W2 side by side, a row a rule, with every number that is not zero written in.
+    """W1, b1 and W2 side by side, one row per rule, with every number that is not zero written in.
 
     Those of a realistic network are drawn by meanings: as they read and write its directions.
     """

@@ -29,7 +29,7 @@
   let at = 0; // the step shown
   let start = 0; // the first position drawn
   let cells = []; // cells[variable][position - start]
-  let pointed = null; // [variable, position] that `told` speaks of
+  let pointed = null; // [variable, position] that `told` describes
   let timer = null;
   let asked = null; // [step, variable, position] whose history is shown
   let fed = new Map(); // its cells, by step

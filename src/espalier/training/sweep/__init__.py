@@ -1,8 +1,8 @@
 """A sweep: a table of configs, each cell a run in a folder of its own; finished cells are skipped.
 
 Cells that can share kernels are trained as one ensemble and then split into their folders; the
-others, or all if asked, are trained by local workers or on a dask cluster. However a cell was
-computed, its folder looks the same, and goes on when more epochs are asked for.
+others, or all with `workers`, are trained by local workers or on a dask cluster. However a cell was
+computed, its folder looks the same, and it can be trained for more epochs.
 """
 
 from espalier.training.sweep.grid import Cell, Sweep, make_cells, read_sweep

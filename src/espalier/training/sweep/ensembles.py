@@ -1,8 +1,8 @@
 """Runs trained as one ensemble: joined where they were stopped, and split again.
 
-While they are trained, their run is in a folder `.ensemble-...` beside theirs, which says by itself
-whose it is. One that is found there later, because its process was stopped or killed, is split into
-its cells first, wherever it came to: what happens next does not depend on which cells it had.
+While they are trained, their run is in a folder `.ensemble-...` next to theirs, which lists its
+cells. One that is found there later, because its process was stopped or killed, is first split into
+its cells at the step it had reached: what happens next does not depend on which cells it had.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from espalier.training.lstm_learner import LSTMLearner
 from espalier.training.sweep.splitting import has_ended, split_ensemble
 from espalier.training.train import Trainable, fit_prepared, train
 
-CELLS = "cells.json"  # of an ensemble's folder: for each member the name of its cell's
+CELLS = "cells.json"  # in an ensemble's folder: for each member the name of its cell's folder
 DIGITS = 12  # of the digest that ends its name
 
 
@@ -54,9 +54,9 @@ def groups_of(cells: Mapping[Path, Trainable], device: torch.device) -> list[dic
 def train_group(
     out: Path, cells: Mapping[Path, Groupable], *, device: str, progress: Progress | None
 ) -> None:
-    """Train cells, given by their folders, as one ensemble, on from the step all of them are at.
+    """Train cells, given by their folders, as one ensemble, from the step that all have reached.
 
-    One whose rate has fallen too far to go on leaves it there, and ends as it would alone.
+    One whose learning rate has fallen too far leaves it there, and ends as it would alone.
     """
     _train_until_one_ends(out, cells, device=device, progress=progress)
     left = {path: run for path, run in cells.items() if not has_ended(RunFolder(path))}
@@ -92,12 +92,12 @@ def _train_until_one_ends(
 
 
 def ensembles_in(out: Path) -> list[RunFolder]:
-    """What was left of ensembles; a person's copies of them are not."""
+    """The folders that ensembles left behind, without the user's copies of them."""
     return [RunFolder(path) for path in sorted(out.glob(f".ensemble-{'[0-9a-f]' * DIGITS}"))]
 
 
 def split_ensembles(out: Path) -> None:
-    """Give what was left of ensembles to their cells, each as far as it was trained."""
+    """Split ensembles that were left behind into their cells, each as far as it was trained."""
     for ensemble in ensembles_in(out):
         if (ensemble.path / RESUME).exists():
             with ExitStack() as held:
@@ -109,9 +109,9 @@ def split_ensembles(out: Path) -> None:
 
 
 def _remove(ensemble: RunFolder) -> None:
-    """Remove an ensemble's folder; without its state, which goes first, there is nothing to split.
+    """Remove an ensemble's folder, its state first: without that there is nothing to split.
 
-    Before a state was saved there was nothing in it either that its cells do not have.
+    Before a state was saved, there was nothing in it that its cells do not have.
     """
     (ensemble.path / RESUME).unlink(missing_ok=True)
     shutil.rmtree(ensemble.path)
@@ -124,13 +124,13 @@ def _cells_of(ensemble: RunFolder) -> dict[str, RunFolder]:
         return {m: RunFolder.create(ensemble.path.parent / name) for m, name in names.items()}
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise FileError(
-            f"{file} does not say whose this ensemble is ({error}); put it right, or remove the "
+            f"{file} does not list this ensemble's cells ({error}); correct it, or remove the "
             f"folder {ensemble.path} to train its cells again"
         ) from error
 
 
 def _join(ensemble: RunFolder, runs: Sequence[Groupable], cells: Sequence[RunFolder]) -> None:
-    """Make one run of cells that were trained to the same step; the point to resume from last."""
+    """Make one run of cells at the same step; the point to resume from is written last."""
     manifests = [one.manifest() or {} for one in cells]
     config = {"members": [one["config"] for one in manifests]}
     data = runs[0].data_beside([one["data"] for one in manifests])

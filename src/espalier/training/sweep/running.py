@@ -43,10 +43,10 @@ def run_sweep(
     workers: AnyWorkers | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """The folder of every cell, after those that had not finished were trained.
+    """Train the cells that are not finished; return the folder of every cell.
 
-    `cluster` is the address of a dask scheduler whose workers see the same files; `workers` are in
-    place of the sweep's own.
+    `cluster` is the address of a dask scheduler whose workers see the same files; `workers` take
+    the place of the sweep's own.
 
     >>> run_sweep(Sweep(Path("runs/none"), ()))
     []
@@ -64,7 +64,7 @@ def run_sweep(
 
 
 def _workers(sweep: Sweep, workers: AnyWorkers | None, cluster: str | None) -> Workers:
-    """Those that are asked for, or the sweep's own."""
+    """The workers given, or the sweep's own."""
     if workers is None:
         workers = 0 if cluster else sweep.workers
     return Workers.of(workers, cluster)
@@ -75,7 +75,7 @@ def train_ensembles(
 ) -> None:
     """Train runs, given by their folders in `out`, as ensembles; those that cannot be are left.
 
-    What was left of ensembles there is split first.
+    Ensembles that were left behind there are split first.
 
     >>> train_ensembles(Path("runs/none"), {}, device="cpu")
     """
@@ -91,12 +91,12 @@ def train_ensembles(
 
 
 def pending(sweep: Sweep) -> list[Cell]:
-    """Cells that have not finished as they are asked for; another run in a folder is refused."""
+    """Cells that are not finished with these settings; another run in a folder is refused."""
     return [cell for cell in sweep.cells if is_pending(sweep.out / cell.name, cell.config())]
 
 
 def is_pending(path: Path, run: Trainable) -> bool:
-    """Whether a run has not finished as it is asked for; another in its folder is refused."""
+    """Whether a run is not finished with these settings; another in its folder is refused."""
     folder, asked = RunFolder(path), manifest_config([run])
     manifest = folder.manifest()
     if manifest is not None:
@@ -122,7 +122,7 @@ def is_finished(folder: Path, cell: Cell) -> bool:
 def train_cell(cell: Cell, folder: str, device: str) -> str:
     """Train one cell in this process, on one thread; return what was wrong, if anything was."""
     torch.set_num_threads(1)
-    if is_finished(Path(folder), cell):  # by a worker that died before it could say so
+    if is_finished(Path(folder), cell):  # by a worker that died before it could report it
         return ""
     try:
         train(cell.config(), folder, device=device)
@@ -134,7 +134,7 @@ def train_cell(cell: Cell, folder: str, device: str) -> str:
 def _train_apart(
     out: Path, cells: Sequence[Cell], workers: Workers, *, device: str, progress: Progress | None
 ) -> None:
-    """Train every cell in a process of its own; those that failed are told when all have ended.
+    """Train every cell in a process of its own; failures are reported when all have ended.
 
     On CPUs, unless a device is named: a cluster's workers with one are tagged.
     """
@@ -154,20 +154,20 @@ def _train_apart(
             done = sum(is_finished(out / cell.name, cell) for cell in cells)
             raise Interrupted(
                 f"interrupted; {done} of {len(cells)} cells were finished in {out}, and the same "
-                f"command goes on with the others"
+                f"command trains the others"
             ) from stopped
     if wrong:
         others = ", the others did" if len(wrong) < len(cells) else ""
         raise EspalierError(
             f"{len(wrong)} of {len(cells)} cells did not finish{others}: "
-            f"{'; '.join(wrong)}. The same command goes on with them"
+            f"{'; '.join(wrong)}. The same command resumes them"
         )
 
 
 def _train_groups(
     out: Path, cells: Sequence[Cell], *, device: str, progress: Progress | None
 ) -> None:
-    """Train every cell; those that can be members of one ensemble, from the same step on, are."""
+    """Train every cell, as ensembles where cells at the same step can be members of one."""
     folders = {out / cell.name: cell.config() for cell in cells}
     for group in groups_of(folders, choose_device(device)):
         if len(group) > 1:

@@ -23,7 +23,7 @@ KINDS: dict[str, type[Groupable]] = {one.kind: one for one in (ScaffoldRun, Text
 
 @dataclass(frozen=True)
 class _Part:
-    """What a cell is given of its ensemble; `ended` where its rate has fallen too far to go on."""
+    """A cell's part of its ensemble; `ended` if its learning rate has fallen too far."""
 
     index: int
     run: Groupable
@@ -34,7 +34,7 @@ class _Part:
 
     @property
     def identity(self) -> str:
-        """What its files are told from those of others by."""
+        """The identity that its files carry."""
         return self.folder.identity() or identity_of(self.config, self.data)
 
     def own(self, rows: Sequence[Row]) -> list[Row]:
@@ -45,7 +45,7 @@ class _Part:
 def split_ensemble(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
     """Give every member a folder of its own: weights, rows, its state, then its manifest.
 
-    It can be repeated after a kill. A cell that is further, or there already, stays as it is.
+    It can be repeated after a kill. A cell that is already at this step, or past it, is unchanged.
     """
     manifest, state = ensemble.manifest() or {}, ensemble.load_resume() or {}
     parts, step = _parts_of(ensemble, manifest, cells, state), ensemble.resume_step()
@@ -68,7 +68,7 @@ def split_ensemble(ensemble: RunFolder, cells: Mapping[str, RunFolder]) -> None:
         part.folder.tidy(identity=part.identity)
         part.folder.save_resume(member_state(state, part.index), step, identity=part.identity)
         part.folder.write_manifest(_manifest_of(part, manifest, measured))
-        settle(part.folder.path)  # whoever called removes the ensemble
+        settle(part.folder.path)  # the caller removes the ensemble
 
 
 def _parts_of(
@@ -87,8 +87,8 @@ def _parts_of(
         ended = too_small(state["rate"], runs[0].recipe).tolist()
     except (EspalierError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise FileError(
-            f"{ensemble.path / MANIFEST} is not that of an ensemble of {', '.join(cells)}; put it "
-            f"right, or remove the folder to train its cells again"
+            f"{ensemble.path / MANIFEST} is not that of an ensemble of {', '.join(cells)}; "
+            f"correct it, or remove the folder to train its cells again"
         ) from error
     members = manifest["config"]["members"]
     rest = zip(runs, cells.values(), members, data, ended, strict=True)
@@ -102,13 +102,13 @@ def _is_past(cell: RunFolder, step: int) -> bool:
 
 
 def has_ended(cell: RunFolder) -> bool:
-    """Whether its run came to its end."""
+    """Whether its run is finished."""
     manifest = cell.manifest()
     return manifest is not None and manifest["status"] == "finished"
 
 
 def _keeps(run: Groupable, measured: Sequence[Row]) -> bool:
-    """Whether the run keeps its weights where the last row was measured."""
+    """Whether the run saves its weights at the step of its last row."""
     plan, step = run.plan(), int(measured[-1]["step"])
     per_epoch = round(step / float(measured[-1]["epoch"]))
     sizes = {"epochs": plan.epochs, "steps_per_epoch": per_epoch}
@@ -116,7 +116,7 @@ def _keeps(run: Groupable, measured: Sequence[Row]) -> bool:
 
 
 def _split_checkpoint(weights: Snapshot, name: str, whose: Sequence[_Part]) -> None:
-    """Give each its own, on the disk to stay: the ensemble's are removed next."""
+    """Write each member's own, flushed to disk: the ensemble's are removed next."""
     # Members of a group share their dropout: it is in the shape.
     ensembles = ("members", "dropout", "metrics")
     metadata = {key: v for key, v in weights.metadata.items() if key not in ensembles}
@@ -131,7 +131,7 @@ def _split_checkpoint(weights: Snapshot, name: str, whose: Sequence[_Part]) -> N
 def _manifest_of(
     part: _Part, manifest: Mapping[str, Any], measured: Sequence[Row]
 ) -> dict[str, Any]:
-    """What one cell says of itself, by its ensemble's manifest and measures."""
+    """The manifest of one cell, from its ensemble's manifest and measures."""
     kept = list(part.folder.checkpoints())
     at_end = max((row["epoch"] for row in measured), default=0) == part.run.plan().epochs
     ended = manifest["status"] == "finished" and (part.ended or at_end)

@@ -1,4 +1,4 @@
-"""How far the cells of a sweep are that other processes train, read off their folders."""
+"""The progress of a sweep's cells that other processes train, read from their folders."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from espalier.errors import FileError
 from espalier.runs import LOCK, Moment, Progress, Row, RunFolder, latest
 from espalier.training.sweep.grid import Cell
 
-EVERY = 0.5  # seconds between two looks
+EVERY = 0.5  # seconds between two reads
 
 
 @contextmanager
 def watched(out: Path, cells: Sequence[Cell], progress: Progress | None) -> Iterator[None]:
-    """A block in which `progress` is told of every measure that a cell's folder gains.
+    """A block in which `progress` is called for every measure that a cell's folder gains.
 
-    What it raises ends the block; where Ctrl-C is ignored, as in a shell's background, it is raised
-    when the block has ended.
+    An error that it raises ends the block; where Ctrl-C is ignored, as in a shell's background, it
+    is raised when the block has ended.
     """
     if progress is None or not cells:
         yield
         return
     ended, watch = threading.Event(), [_Cell(RunFolder(out / one.name), one) for one in cells]
     for one in watch:
-        one.moment("")  # what is there now is not news, and what comes before the first look is
+        one.moment("")  # skip the measures there now, and none that come before the first read
 
     refused: list[Exception] = []
 
     def look() -> None:
         try:
-            tell(progress)
+            report(progress)
         except Exception as error:
             refused.append(error)
             if not ended.is_set():
                 _interrupt()
 
-    def tell(progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         last = False
         while not last:
             last = ended.wait(EVERY)
@@ -68,7 +68,7 @@ def watched(out: Path, cells: Sequence[Cell], progress: Progress | None) -> Iter
 
 
 def _interrupt() -> None:
-    """Send Ctrl-C to the main thread, unless this process is one that does not hear it."""
+    """Send Ctrl-C to the main thread, unless this process ignores it."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -85,7 +85,7 @@ class _Cell:
     seen: int = field(default=-1)
 
     def moment(self, name: str) -> Moment | None:
-        """The measures since the last look, if there are any."""
+        """The measures since the last read, if there are any."""
         if self.began is None and (self.folder.path / LOCK).exists():
             self.began = time.monotonic()
         rows = self._rows()
@@ -102,7 +102,7 @@ class _Cell:
         return Moment(step, total, per_epoch, seconds, step - self.first, new, cell=name)
 
     def _rows(self) -> list[Row]:
-        """The rows that are there; they may just be turned into Parquet, or cut short."""
+        """The rows that are there; none while they are cut short or being turned into Parquet."""
         try:
             return self.folder.rows()
         except (FileError, OSError):
