@@ -14,11 +14,13 @@ from espalier.runs.listing import RunSummary, list_runs
 from espalier.runs.lock import LOCK, FolderHeldError, FolderLostError, locked
 from espalier.runs.loop import Interrupted, Plan, fit, interruptible
 from espalier.runs.manifest import (
+    DESCRIBED,
     close_run,
     describe_run,
     identity_of,
     open_run,
     recorded,
+    refuse_edited,
     refuse_foreign_files,
     refuse_other_config,
     refuse_other_data,
@@ -50,6 +52,7 @@ from espalier.runs.schedule import (
 )
 
 __all__ = [
+    "DESCRIBED",
     "HERE",
     "IDENTITY",
     "LOCK",
@@ -104,6 +107,7 @@ __all__ = [
     "parse_schedule",
     "peak_bytes",
     "recorded",
+    "refuse_edited",
     "refuse_foreign_files",
     "refuse_other_config",
     "refuse_other_data",

@@ -20,6 +20,7 @@ from espalier.errors import FileError, ModelError
 from espalier.files import (
     MANIFEST,
     as_path,
+    check_plain,
     check_utf8,
     onto_disk,
     write_text,
@@ -30,6 +31,7 @@ from espalier.runs.manifest_file import read_manifest
 from espalier.runs.rows import (
     IDENTITY,
     agree,
+    longer,
     read_lines,
     read_parquet,
     whole_lines,
@@ -107,23 +109,27 @@ class RunFolder:
         }
 
     def rows(self, table: str = "metrics") -> list[Row]:
-        """The rows of a table, in the order they were measured; the newer file wins.
+        """The rows of a table, in the order they were measured.
+
+        Where there are both lines and Parquet, one begins with the other, and the longer one wins.
 
         Measures of a finished run without its identity must agree with its last weights.
         """
-        found, are_own = self._rows(table)
+        found, are_own = self.read_table(table)
         last = (self.manifest() or {}).get("last_checkpoint") if table == "metrics" else None
         if isinstance(last, str) and not are_own:
             self.check_measures(found, last)
         return found
 
-    def _rows(self, table: str) -> tuple[list[Row], bool]:
+    def read_table(self, table: str) -> tuple[list[Row], bool]:
         """The rows of a table, and whether all carry this run's identity."""
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
         parts = sorted((self.path / table).glob("part-*.parquet"))
+        own = self.identity()
         if lines.exists() and not parts:
-            return read_lines(lines), False
-        files, own = [file for file in parts or [parquet] if file.exists()], self.identity()
+            before = read_parquet(parquet, own) if parquet.exists() else ([], False)
+            return longer((read_lines(lines), False), before, files=(lines, parquet))
+        files = [file for file in parts or [parquet] if file.exists()]
         read = [read_parquet(file, own) for file in files]
         return [row for rows, _ in read for row in rows], all(said for _, said in read)
 
@@ -140,10 +146,15 @@ class RunFolder:
                 f"this run's own there, or remove the one that is not"
             )
 
+    def tables_named(self) -> set[str] | None:
+        """The names of the run's tables in its manifest; None where an earlier version wrote it."""
+        said = (self.manifest() or {}).get("tables")
+        return {str(name) for name in said} if isinstance(said, list) else None
+
     def own_tables(self) -> set[str]:
         """The names of the tables that the run writes, by its manifest. Others are the user's."""
-        said = (self.manifest() or {}).get("tables")
-        return set(OWN_TABLES) if not isinstance(said, list) else {str(name) for name in said}
+        named = self.tables_named()
+        return set(OWN_TABLES) if named is None else named
 
     def written(self) -> list[str]:
         """The names of all files there that a run could have written."""
@@ -171,15 +182,17 @@ class RunFolder:
         return found
 
     def write_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
-        """Replace a table's lines."""
+        """Replace a table by these rows, as lines."""
         self._check_held()
         text = "".join([json.dumps(row) + "\n" for row in rows])  # read before it is replaced
         write_text(self.path / f"{table}.jsonl", text)
+        (self.path / f"{table}.parquet").unlink(missing_ok=True)
 
     def append_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
         """Append lines to a table and flush them to the disk."""
         self._check_held()
         lines = self.path / f"{table}.jsonl"
+        check_plain(lines)  # opening a pipe would block
         if lines.exists() and not lines.read_bytes().endswith(b"\n"):
             write_text(lines, "".join(f"{text}\n" for text in whole_lines(lines)))
         with onto_disk(lines), lines.open("a", encoding="utf-8") as file:
@@ -262,7 +275,7 @@ class RunFolder:
         """
         unread = find_spec("pyarrow") is None and not (self.path / "metrics.jsonl").exists()
         if not self._file(f"{name}.safetensors").is_own() and not unread:
-            self.check_measures(self._rows("metrics")[0], name)
+            self.check_measures(self.read_table("metrics")[0], name)
 
     def check_own(self) -> None:
         """Raise if the state, the last weights or the measures of a finished run are another's."""
@@ -312,7 +325,11 @@ class RunFolder:
 
     def _save(self, name: str, snapshot: Snapshot, identity: str | None) -> Path:
         self._check_held()
-        return self._file(name, identity).save(snapshot)
+        try:
+            return self._file(name, identity).save(snapshot)
+        except FileError:
+            self._check_held()  # if the folder was moved meanwhile, that is the reason
+            raise
 
 
 def _how_to_train(path: Path, kinds: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from espalier.errors import ConfigError, FileError
 from espalier.runs.folder import RESUME, RunFolder
 from espalier.runs.learner import Learner, Row, Snapshot
 from espalier.runs.progress import Moment, Progress
+from espalier.runs.rows import agree
 from espalier.runs.schedule import EveryEpoch, Schedule, checkpoint_name, steps_of
 
 if TYPE_CHECKING:
@@ -68,11 +69,12 @@ def fit(
     each measure with its step and epoch, for measurements of the caller's own.
     """
     saved = _saved_steps(learner, plan)
-    rows = _resume(learner, folder)
+    tables = _resume(learner, folder)
+    rows = tables["metrics"]
     _mend(learner, folder, rows, saved)
     total = plan.epochs * learner.steps_per_epoch
     ends = {epoch * learner.steps_per_epoch for epoch in range(1, plan.epochs + 1)}
-    _warn_of_gaps(folder, rows, {stop for stop in saved | ends if 0 < stop <= learner.step})
+    _warn_of_gaps(folder, tables, {stop for stop in saved | ends if 0 < stop <= learner.step})
     pace = _Pace(learner, plan, total=total, progress=progress, folder=folder)
     with interruptible() as interrupted:
         if learner.step == 0 and 0 in saved and folder is not None:
@@ -81,6 +83,7 @@ def fit(
             if learner.finished:
                 break
             if not pace.reach(stop, interrupted):
+                _restore_rows(folder, rows)
                 raise Interrupted(_saved_message(learner, total, folder))
             new = _measure(learner, stop)
             if stop in ends:
@@ -91,6 +94,7 @@ def fit(
                 also({"step": stop, "epoch": stop / learner.steps_per_epoch})
             pace.save_if_due(last=stop == total or learner.finished)
             pace.report(new, interrupted)
+    _restore_rows(folder, rows)
     if interrupted.is_set():  # in the last stretch: this run is complete, others may follow
         raise Interrupted(_saved_message(learner, total, folder))
     return rows
@@ -110,10 +114,10 @@ def _saved_steps(learner: Learner, plan: Plan) -> set[int]:
     return found
 
 
-def _resume(learner: Learner, folder: RunFolder | None) -> list[Row]:
-    """Restore the learner from the folder, and drop rows that were measured after that point."""
+def _resume(learner: Learner, folder: RunFolder | None) -> dict[str, list[Row]]:
+    """Restore the learner from the folder; the tables without rows measured after that point."""
     if folder is None:
-        return []
+        return {"metrics": []}
     state = folder.load_resume()
     if state is not None:
         _refuse_other_state(folder, learner.state(), state)
@@ -121,15 +125,18 @@ def _resume(learner: Learner, folder: RunFolder | None) -> list[Row]:
     reached, tables = -1 if state is None else learner.step, dict[str, list[Row]]()
     for table in (folder.tables() & folder.own_tables()) | {"metrics"}:
         rows = folder.rows(table)
-        if any(not isinstance(row.get("step"), int) for row in rows):
+        steps = [row.get("step") for row in rows]
+        wrong = [step for step in steps if not isinstance(step, int) or step < 0]
+        if wrong:
             raise FileError(
-                f"{folder.path}: a row of {table!r} has no step; remove its file to continue"
+                f"{folder.path}: the step of a row of {table!r} is {wrong[0]!r}, not a number of "
+                f"steps; remove its file to continue"
             )
-        tables[table] = [row for row in rows if row["step"] <= reached]  # type: ignore[operator]
+        tables[table] = [row for row, step in zip(rows, steps, strict=True) if step <= reached]  # type: ignore[operator]
     _refuse_other_measures(folder, tables["metrics"])
     for table, rows in tables.items():
         folder.write_rows(rows, table)
-    return folder.rows()
+    return tables
 
 
 def _refuse_other_measures(folder: RunFolder, rows: list[Row]) -> None:
@@ -140,19 +147,42 @@ def _refuse_other_measures(folder: RunFolder, rows: list[Row]) -> None:
         folder.check_measures(rows, name)
 
 
-def _warn_of_gaps(folder: RunFolder | None, rows: list[Row], stops: set[int]) -> None:
-    """Warn if some measures before the point to resume from are missing; removing all is allowed.
+def _warn_of_gaps(
+    folder: RunFolder | None, tables: Mapping[str, list[Row]], stops: set[int]
+) -> None:
+    """Warn if some measures before the point to resume from are missing.
 
     A folder that was copied while in use lacks some: its state is later than its rows.
     """
-    missing = sorted(stops - {int(row["step"]) for row in rows})
-    if folder is not None and rows and missing:
-        shown = ", ".join(f"{step:,}" for step in missing[:4]) + ", ..." * (len(missing) > 4)
+    if folder is None:
+        return
+    for table in sorted({"metrics", *(folder.tables_named() or ())}):
+        missing = sorted(stops - {int(row["step"]) for row in tables.get(table, [])})
+        if missing:
+            shown = ", ".join(f"{step:,}" for step in missing[:4]) + ", ..." * (len(missing) > 4)
+            warnings.warn(
+                f"{folder.path} lacks rows of {table} that were measured before its {RESUME}: of "
+                f"step {shown}; training continues without them; if the folder is a copy, copy "
+                f"all of it again",
+                stacklevel=3,
+            )
+
+
+def _restore_rows(folder: RunFolder | None, rows: list[Row]) -> None:
+    """Write the rows again, with a warning, if their file was changed during the run."""
+    if folder is None:
+        return
+    try:
+        found, _ = folder.read_table("metrics")
+    except FileError:
+        found = []
+    if not agree(found, rows):
         warnings.warn(
-            f"{folder.path} lacks measures that were taken before its {RESUME}: of step {shown}; "
-            f"training continues without them; if the folder is a copy, copy all of it again",
+            f"{folder.path}: the measures on the disk were changed while the run was in progress; "
+            f"they are written again as they were measured",
             stacklevel=3,
         )
+        folder.write_rows(rows)
 
 
 def _refuse_other_state(

@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import ConfigError, FileError
+from espalier.files import MANIFEST
 from espalier.runs.folder import RunFolder
 from espalier.runs.lock import locked
 from espalier.runs.loop import Interrupted
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 GROWABLE = "recipe.epochs"  # a finished run, or every member of one, may be trained for more
+DESCRIBED = "described"  # the identity of the settings and data as the manifest has them now
 _MACHINE = ("device", "threads", "versions")
 
 
@@ -59,6 +61,7 @@ def describe_run(
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": 0.0,
         "tables": list(tables),
+        IDENTITY: identity_of(config, data),
     }
 
 
@@ -130,9 +133,23 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
         manifest |= _machines(old, manifest)
         if IDENTITY in old:  # later versions may describe the same settings in other words
-            manifest |= {IDENTITY: old[IDENTITY]}
+            manifest |= {IDENTITY: old[IDENTITY], DESCRIBED: manifest[IDENTITY]}
     folder.write_manifest(manifest)
     return manifest
+
+
+def refuse_edited(folder: RunFolder) -> None:
+    """Raise if the settings or data in a manifest are not those that its run was made with.
+
+    Manifests of earlier versions cannot tell.
+    """
+    manifest = folder.manifest() or {}
+    identity = manifest.get(DESCRIBED, manifest.get(IDENTITY))
+    if identity is not None and identity_of(manifest["config"], manifest["data"]) != identity:
+        raise FileError(
+            f"{folder.path / MANIFEST} was edited: its config and data are not those of the run's "
+            f"{IDENTITY}, {identity}; put back what was there, or train the run in another folder"
+        )
 
 
 def _stamps(folder: RunFolder) -> dict[str, tuple[int, int]]:

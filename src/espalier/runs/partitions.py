@@ -1,7 +1,8 @@
 """A table of many jobs: a folder of Parquet files, one per job, each written whole or not at all.
 
 A job that is killed leaves nothing, and one that is done twice leaves the same file, so that no row
-is lost or duplicated. Complete files are not computed again.
+is lost or duplicated. Complete files are not computed again. A file carries the identity of its run
+and the name of its job, and is refused in another run's folder or under another name.
 """
 
 from __future__ import annotations
@@ -15,14 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from espalier.errors import FileError
-from espalier.files import atomic_path, check_utf8, marked, remove_leftovers
+from espalier.files import atomic_path, check_plain, check_utf8, marked, remove_leftovers
+from espalier.runs.folder import RunFolder
 from espalier.runs.function_files import FILE, sent_once
 from espalier.runs.jobs import HERE, AnyWorkers, Job, Workers, run_jobs
 from espalier.runs.lock import check_held, signature_of
 from espalier.runs.memory import peak_bytes
+from espalier.runs.rows import IDENTITY, is_own
 
 if TYPE_CHECKING:
     import pyarrow
+
+PART = "part"  # the name of a file's job, in the file
+_SIGNED = (IDENTITY, PART)
 
 
 @dataclass(frozen=True)
@@ -62,11 +68,12 @@ def fill_table(
     remove_leftovers(folder)
     (folder / FILE).unlink(missing_ok=True)
     own: set[str] = set()
-    waiting = _noted(jobs, own)
+    waiting, identity = _noted(jobs, own), RunFolder(folder.parent).identity()
     for job in waiting:  # parts are yielded as they are checked, which takes a while
-        rows = _whole(_file(folder, job))
+        rows = _whole(_file(folder, job), job, identity)
         if rows is None:
-            yield from _filled(folder, function, chain([job], waiting), workers, columns)
+            waiting = chain([job], waiting)
+            yield from _filled(folder, function, waiting, workers, columns, identity=identity)
             break
         yield Part(job.name, rows)
     _refuse_others(folder, own)
@@ -85,6 +92,8 @@ def _filled(
     jobs: Iterable[Job],
     workers: Workers,
     columns: Mapping[str, str] | None,
+    *,
+    identity: str | None,
 ) -> Iterator[Part]:
     """The parts of jobs, of which some are missing."""
     there: deque[Part] = deque()
@@ -94,10 +103,11 @@ def _filled(
     def missing(work: Callable[..., Any]) -> Iterator[Job]:
         for job in jobs:
             file = _file(folder, job)
-            rows = _whole(file)
+            rows = _whole(file, job, identity)
             if rows is None:
                 check_held(folder.parent, signature_of(folder.parent))
-                arguments = (work, str(file.resolve()), columns, signed, *job.arguments)
+                place = _Place(str(file.resolve()), job.name, identity, signed)
+                arguments = (work, place, columns, *job.arguments)
                 yield replace(job, arguments=arguments)
             else:
                 there.append(Part(job.name, rows))
@@ -124,33 +134,58 @@ def _file(folder: Path, job: Job) -> Path:
     return folder / f"part-{job.name}.parquet"
 
 
-def _whole(file: Path) -> int | None:
+def _whole(file: Path, job: Job, identity: str | None) -> int | None:
     """The number of rows of a readable part; None if it is to be computed."""
     import pyarrow
     from pyarrow import parquet
 
+    check_plain(file)  # opening a pipe would block
     try:
         with parquet.ParquetFile(file, page_checksum_verification=True) as found:
             groups = range(found.num_row_groups)
-            return sum(int(found.read_row_group(group).num_rows) for group in groups)
+            rows = sum(int(found.read_row_group(group).num_rows) for group in groups)
+            written = found.schema_arrow.metadata or {}
     except (OSError, pyarrow.ArrowException):
         return None
+    said = {name: written.get(name.encode(), b"").decode(errors="replace") for name in _SIGNED}
+    is_own(file, said[IDENTITY] or None, identity, "remove it")
+    if said[PART] not in ("", job.name):
+        raise FileError(
+            f"{file} is the part {said[PART]} of this table, not {job.name}; remove it, and run "
+            f"the same command again"
+        )
+    return rows
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a part is written, and what it carries."""
+
+    file: str
+    name: str
+    identity: str | None
+    signed: bytes | None  # the lock of the table's folder
+
+    def carried(self, table: pyarrow.Table) -> dict[str | bytes, str | bytes]:
+        """The metadata of the part of this table."""
+        mine = {PART: self.name} | ({} if self.identity is None else {IDENTITY: self.identity})
+        return {**(marked(table).schema.metadata or {}), **mine}
 
 
 def _write(
     function: Callable[..., Any],
-    file: str,
+    place: _Place,
     columns: Mapping[str, str] | None,
-    signed: bytes | None,
     *arguments: Any,
 ) -> tuple[int, int]:
     """Compute a part and write it; its number of rows, and the peak memory of this process."""
     from pyarrow import parquet
 
     table = as_table(function(*arguments), columns)
-    check_held(Path(file).parents[1], signed)
-    with atomic_path(file) as temporary:
-        parquet.write_table(marked(table), temporary, compression="zstd", write_page_checksum=True)
+    table = table.replace_schema_metadata(place.carried(table))
+    check_held(Path(place.file).parents[1], place.signed)
+    with atomic_path(place.file) as temporary:
+        parquet.write_table(table, temporary, compression="zstd", write_page_checksum=True)
     return len(table), peak_bytes()
 
 

@@ -62,6 +62,23 @@ def is_own(file: Path, whose: str | None, identity: str | None, remedy: str) -> 
     return True
 
 
+def longer(
+    lines: tuple[list[Row], bool], parquet: tuple[list[Row], bool], *, files: tuple[Path, Path]
+) -> tuple[list[Row], bool]:
+    """The longer one of a table's two files, if it begins with the other.
+
+    A run that is resumed has both: all rows as lines, and the earlier ones as Parquet. A copy of a
+    folder may have old lines next to newer Parquet.
+    """
+    both = min(len(lines[0]), len(parquet[0]))
+    if not agree(lines[0][:both], parquet[0][:both]):
+        raise FileError(
+            f"{files[0]} and {files[1].name} differ, and both are the same table's; remove the one "
+            f"that is not this run's"
+        )
+    return parquet if len(parquet[0]) > len(lines[0]) else lines
+
+
 def agree(rows: list[Row], others: list[Row]) -> bool:
     """Whether rows agree in the columns that both have: the user may add some, or drop some.
 

@@ -262,7 +262,7 @@ def _join(parts: Path, path: Path) -> None:
     import pyarrow.parquet as parquet
 
     files, whole = sorted((parts / TABLE).glob("part-*.parquet")), parts / "whole.parquet"
-    schema = marked(parquet.read_table(files[0])).schema
+    schema = marked(parquet.read_table(files[0]).replace_schema_metadata()).schema
     with onto_disk(path):
         with parquet.ParquetWriter(
             whole, schema, compression="zstd", write_page_checksum=True

@@ -20,7 +20,6 @@ from espalier.errors import LARGEST_SEED, ConfigError, FileError, ModelError
 from espalier.nets.lstm import find_checkpoint, member_names
 from espalier.results import Result
 from espalier.runs import (
-    IDENTITY,
     RESUME,
     Learner,
     Plan,
@@ -33,9 +32,9 @@ from espalier.runs import (
     choose_device,
     describe_run,
     fit,
-    identity_of,
     latest,
     recorded,
+    refuse_edited,
 )
 from espalier.training.configs import check_seeds
 from espalier.training.settings import as_settings, flatten, override
@@ -249,7 +248,7 @@ def fit_prepared(
     kind, config = configs[0].kind, manifest_config(configs)
     data, tables = prepared.data, ("metrics", *prepared.tables)
     manifest = describe_run(kind, config, data=data, device=learner.device, tables=tables)
-    manifest |= {"epochs": plan.epochs, IDENTITY: identity_of(config, data)}
+    manifest |= {"epochs": plan.epochs}
     with recorded(folder, manifest):
         if prepared.in_folder is not None:
             also = prepared.in_folder(folder)
@@ -276,6 +275,7 @@ def open_run(
     """
     folder, known = RunFolder(Path(path)), {one.kind: one for one in kinds}
     manifest = folder.finished(*known)
+    refuse_edited(folder)
     kind, settings = known[manifest["kind"]], manifest["config"]
     configs = [kind.read(one, folder) for one in settings.get("members", [settings])]
     return TrainedRun(
@@ -304,6 +304,7 @@ def seed_of(path: str | os.PathLike[str], *, member: str | None = None) -> int |
     manifest = RunFolder(file.parent).manifest()
     if manifest is None:
         return None
+    refuse_edited(RunFolder(file.parent))
     config = manifest["config"]
     if isinstance(several := config.get("members"), list):
         names = member_names(file)

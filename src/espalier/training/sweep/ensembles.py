@@ -20,6 +20,7 @@ import torch
 from espalier.errors import FileError
 from espalier.files import write_text
 from espalier.runs import (
+    DESCRIBED,
     IDENTITY,
     RESUME,
     Progress,
@@ -134,7 +135,8 @@ def _join(ensemble: RunFolder, runs: Sequence[Groupable], cells: Sequence[RunFol
     manifests = [one.manifest() or {} for one in cells]
     config = {"members": [one["config"] for one in manifests]}
     data = runs[0].data_beside([one["data"] for one in manifests])
-    about = {"config": config, "data": data, IDENTITY: identity_of(config, data)}
+    identity = identity_of(config, data)
+    about = {"config": config, "data": data, IDENTITY: identity, DESCRIBED: identity}
     ensemble.write_manifest(manifests[0] | about)
     for table in set().union(*(one.tables() & one.own_tables() for one in cells)):
         rows = [

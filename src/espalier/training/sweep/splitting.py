@@ -11,7 +11,16 @@ from torch import Tensor
 
 from espalier.errors import EspalierError, FileError
 from espalier.files import settle
-from espalier.runs import IDENTITY, MANIFEST, Row, RunFolder, Snapshot, identity_of, steps_of
+from espalier.runs import (
+    DESCRIBED,
+    IDENTITY,
+    MANIFEST,
+    Row,
+    RunFolder,
+    Snapshot,
+    identity_of,
+    steps_of,
+)
 from espalier.training.ensemble import member_state
 from espalier.training.groupable import Groupable
 from espalier.training.lstm_learner import too_small
@@ -140,6 +149,7 @@ def _manifest_of(
         "config": part.config,
         "data": part.data,
         IDENTITY: part.identity,
+        DESCRIBED: identity_of(part.config, part.data),
         "trained_beside": len(manifest["config"]["members"]) - 1,
         "status": "finished" if ended else "interrupted",
     }
