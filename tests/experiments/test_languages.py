@@ -34,7 +34,7 @@ def test_models_do_not_depend_on_what_they_read():
     assert some.folder == english_.folder
     assert some.name != english_.name
     assert made_up("right", "smoke").folder != MADE.folder
-    with pytest.raises(ConfigError, match="one of the package"):
+    with pytest.raises(ConfigError, match="no more than 1 without a run"):
         Language(seeds=2)
     with pytest.raises(ConfigError, match="needs a run"):
         Language(made=MADE.made)

@@ -41,10 +41,9 @@ def carried(cache, tmp_path_factory):
     for name in NAMES:
         experiment = find(name)
         cache.rows(experiment.measure, experiment.config("smoke"))
-    for lines in cache.path.glob("*/metrics.parquet"):
-        folder = RunFolder(lines.parent)
-        folder.write_rows(folder.rows())  # as they would have stayed there
-        lines.unlink()
+    for table in cache.path.glob("*/metrics.parquet"):
+        folder = RunFolder(table.parent)
+        folder.write_rows(folder.rows())  # lines, as they would have stayed there
     command = [sys.executable, "-c", SCRIPT, str(out), str(cache.path), *NAMES]
     subprocess.run(command, check=True, capture_output=True)
     return out

@@ -408,3 +408,30 @@ def ends_its_process(numbers):
 def test_a_killed_process_of_what_is_kept_nowhere_is_told_so():
     with pytest.raises(LostWorkersError, match=r"^2 processes were lost.*; nothing was saved, and"):
         by_parts(ends_its_process, range(4), size=2, workers=Workers(1))
+
+
+@pytest.mark.parametrize("moment", ["before", "during", "after"])
+def test_an_interrupt_while_a_worker_starts_leaves_none_behind(monkeypatch, moment):
+    """Blocked in the main thread, it may come by another, at any time."""
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    submit, started = ProcessPoolExecutor.submit, []
+
+    def interrupted(pool, *work):
+        if moment == "before":
+            signal.getsignal(signal.SIGINT)(signal.SIGINT, None)
+        future = submit(pool, *work)
+        started.extend(process.pid for process in pool._processes.values())
+        if moment == "during":
+            signal.getsignal(signal.SIGINT)(signal.SIGINT, None)
+        else:
+            os.kill(os.getpid(), signal.SIGINT)
+        return future
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(run_jobs(time.sleep, [Job("long", (100,)), Job("other", (100,))], Workers(2)))
+    assert len(started) == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(started[0], 0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -42,7 +42,9 @@ class Language:
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or (self.run is None and self.seeds > 1):
-            raise ConfigError(f"seeds is {self.seeds}; use at least 1, and 1 without a run")
+            raise ConfigError(
+                f"seeds is {self.seeds}; use at least 1, and no more than 1 without a run"
+            )
         if self.made is not None and self.run is None:
             raise ConfigError("a made-up language needs a run: the package has no model of it")
 

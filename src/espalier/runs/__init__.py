@@ -14,7 +14,6 @@ from espalier.runs.listing import RunSummary, list_runs
 from espalier.runs.lock import LOCK, FolderHeldError, FolderLostError, locked
 from espalier.runs.loop import Interrupted, Plan, fit, interruptible
 from espalier.runs.manifest import (
-    DESCRIBED,
     close_run,
     describe_run,
     identity_of,
@@ -24,6 +23,7 @@ from espalier.runs.manifest import (
     refuse_foreign_files,
     refuse_other_config,
     refuse_other_data,
+    with_identity,
 )
 from espalier.runs.memory import peak_bytes, resident_bytes
 from espalier.runs.parallel import load_solvers, on_device
@@ -52,7 +52,6 @@ from espalier.runs.schedule import (
 )
 
 __all__ = [
-    "DESCRIBED",
     "HERE",
     "IDENTITY",
     "LOCK",
@@ -114,4 +113,5 @@ __all__ = [
     "resident_bytes",
     "run_jobs",
     "steps_of",
+    "with_identity",
 ]

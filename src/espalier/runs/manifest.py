@@ -78,6 +78,20 @@ def identity_of(config: dict[str, Any], data: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def with_identity(
+    manifest: dict[str, Any], identity: str | None, described: str | None
+) -> dict[str, Any]:
+    """The manifest of a run whose files carry `identity`, by default what it describes.
+
+    Later versions may describe the same settings in other words; then it has both identities.
+    """
+    own = {IDENTITY: identity or described, DESCRIBED: described}
+    if own[IDENTITY] == described:
+        del own[DESCRIBED]
+    rest = {name: value for name, value in manifest.items() if name not in (IDENTITY, DESCRIBED)}
+    return rest | {name: one for name, one in own.items() if one is not None}
+
+
 @contextmanager
 def recorded(folder: RunFolder, manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A block that does the work of a run; the manifest says how it ended and how long it took.
@@ -132,8 +146,7 @@ def open_run(folder: RunFolder, manifest: dict[str, Any]) -> dict[str, Any]:
         folder.check_own()  # before a finished run is marked as running
         manifest = manifest | {"began": old["began"], "seconds": old["seconds"]}
         manifest |= _machines(old, manifest)
-        if IDENTITY in old:  # later versions may describe the same settings in other words
-            manifest |= {IDENTITY: old[IDENTITY], DESCRIBED: manifest[IDENTITY]}
+        manifest = with_identity(manifest, old.get(IDENTITY), manifest.get(IDENTITY))
     folder.write_manifest(manifest)
     return manifest
 

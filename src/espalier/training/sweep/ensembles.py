@@ -20,8 +20,6 @@ import torch
 from espalier.errors import FileError
 from espalier.files import write_text
 from espalier.runs import (
-    DESCRIBED,
-    IDENTITY,
     RESUME,
     Progress,
     RunFolder,
@@ -29,6 +27,7 @@ from espalier.runs import (
     identity_of,
     locked,
     refuse_foreign_files,
+    with_identity,
 )
 from espalier.training.ensemble import join_states
 from espalier.training.groupable import Groupable
@@ -135,9 +134,8 @@ def _join(ensemble: RunFolder, runs: Sequence[Groupable], cells: Sequence[RunFol
     manifests = [one.manifest() or {} for one in cells]
     config = {"members": [one["config"] for one in manifests]}
     data = runs[0].data_beside([one["data"] for one in manifests])
-    identity = identity_of(config, data)
-    about = {"config": config, "data": data, IDENTITY: identity, DESCRIBED: identity}
-    ensemble.write_manifest(manifests[0] | about)
+    about, identity = {"config": config, "data": data}, identity_of(config, data)
+    ensemble.write_manifest(with_identity(manifests[0] | about, identity, identity))
     for table in set().union(*(one.tables() & one.own_tables() for one in cells)):
         rows = [
             run.row_beside(row)

@@ -12,14 +12,13 @@ from torch import Tensor
 from espalier.errors import EspalierError, FileError
 from espalier.files import settle
 from espalier.runs import (
-    DESCRIBED,
-    IDENTITY,
     MANIFEST,
     Row,
     RunFolder,
     Snapshot,
     identity_of,
     steps_of,
+    with_identity,
 )
 from espalier.training.ensemble import member_state
 from espalier.training.groupable import Groupable
@@ -148,11 +147,10 @@ def _manifest_of(
         **manifest,
         "config": part.config,
         "data": part.data,
-        IDENTITY: part.identity,
-        DESCRIBED: identity_of(part.config, part.data),
         "trained_beside": len(manifest["config"]["members"]) - 1,
         "status": "finished" if ended else "interrupted",
     }
+    found = with_identity(found, part.identity, identity_of(part.config, part.data))
     if ended and kept:
         return found | {"last_checkpoint": kept[-1]}
     return {name: value for name, value in found.items() if name != "last_checkpoint"}
