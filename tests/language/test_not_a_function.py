@@ -4,9 +4,7 @@ import copy
 import functools
 import os
 import random
-from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 
 from espalier.errors import ProgramError
@@ -153,7 +151,8 @@ def test_what_cannot_hold_a_coin_is_asked_twice_where_rules_are_not_explored():
     table, dice = {0: 2}, random.Random(0)
     for function, times in (
         (lambda z: z.update(y=table[z["a"]]), 2),
-        (lambda z: z.update(y=dice.choice([z["a"]])), RUNS_OF_A_PATH),
+        # And once with the dice as they were before.
+        (lambda z: z.update(y=dice.choice([z["a"]])), RUNS_OF_A_PATH + 1),
     ):
         read = []
         LazyRules(function, FEW, HEADS, 9).decide(lambda name, read=read: read.append(name) or 0)
@@ -276,29 +275,6 @@ def refused(function, variables):
     except ProgramError as error:
         return str(error)
     return None
-
-
-@pytest.mark.parametrize("draw", [random.random, np.random.rand])
-def test_random_numbers_are_noticed_even_where_they_change_nothing(draw):
-    def step(z):
-        z["y"] = int(draw() < 2)
-
-    with pytest.raises(ProgramError, match="random numbers were drawn"):
-        explore(step, FEW)
-    state = random.getstate()
-    explore(lambda z: z.update(y=z["a"]), FEW)
-    assert random.getstate() == state
-    with ThreadPoolExecutor(1) as other:  # of a server, say, that draws meanwhile
-        once = [other]
-
-        def beside(z):
-            if once:
-                once.pop().submit(random.random).result()
-            z["y"] = z["a"]
-
-        assert explore(beside, FEW)
-        with pytest.raises(ProgramError, match="random numbers were drawn"):
-            explore(step, FEW)
 
 
 def changed_dict(z):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from espalier.errors import ProgramError
-from espalier.language.beginnings import Beginning
+from espalier.language.beginnings import Beginning, BeginningError
 from espalier.language.determinism import Reading, read_code
 from espalier.language.paths import (
     Estimate,
@@ -71,18 +71,20 @@ def explore(
     *,
     read_only: frozenset[str] = frozenset(),
     max_paths: int = 1_000_000,
+    beginning: Beginning | None = None,
 ) -> list[Rule]:
     """The rules of `function`; a variable of `read_only` (a head's output) may not be written.
 
-    At most `max_paths` paths are run, or a tenth as many steps are taken on trees.
+    At most `max_paths` paths are run, or a tenth as many steps are taken on trees. `beginning` is
+    the function before it was first called, if it was.
     """
-    reading, beginning = read_code(function), Beginning(function)
+    reading, beginning = read_code(function), beginning or Beginning(function)
 
     def run() -> tuple[Explorer, dict[str, Tree]]:
         explorer = Explorer(function, Forest(variables), read_only)
         return explorer, _checked(explorer, reading, max_paths)
 
-    explorer, trees = refuse_drawing(run)
+    explorer, trees = refuse_drawing(run, is_steady=reading is not None)
     if beginning.is_past():
         _check_from_the_start(explorer, beginning, trees)
     if not trees and explorer.copied:
@@ -116,13 +118,17 @@ def _check_from_the_start(
     """Refuse a function that stored what it computed first, and may compute something else."""
     until = time.monotonic() + SECONDS_FROM_THE_START
     for number in range(RUNS_OF_A_PATH):
-        explorer.function, pick = beginning.again(), random.Random(number + 2)
+        pick = random.Random(number + 2)
         try:
+            explorer.function = beginning.again()
             tried = _tried(explorer, trees, pick, TRIALS_FROM_THE_START, TRIALS_FROM_THE_START)
             wrong = next((wrong for _, _, wrong in tried if wrong is not None), None)
+        except BeginningError:
+            return
         except ProgramError:  # of what it shares with the function itself
             wrong = None
-        explorer.function = beginning.function
+        finally:
+            explorer.function = beginning.function
         if wrong is not None:
             raise does_not_repeat(wrong)
         if time.monotonic() > until:
@@ -256,14 +262,19 @@ def _way_down(tree: Tree, pick: random.Random) -> dict[str, int]:
     return codes
 
 
-def refuse_drawing(run: Callable[[], T]) -> T:
-    """What `run` returns; refused if it draws from Python's or numpy's random numbers."""
+def refuse_drawing(run: Callable[[], T], *, is_steady: bool = False) -> T:
+    """What `run` returns; refused if it draws from Python's or numpy's random numbers.
+
+    Where code is steady it cannot draw, so numpy's are only looked at if they are there.
+    """
+    if not is_steady:
+        import numpy.random  # noqa: F401 - its first use sets a state, which is no draw
     before, of_numpy = random.getstate(), _numpy_state()
     found = run()
     drawn = random.getstate() != before
     if drawn and threading.active_count() > 1:  # another may have, as those of a dask worker do
         drawn = _draws(run)
-    if drawn or _numpy_state() != of_numpy:
+    if drawn or (of_numpy is not None and _numpy_state() != of_numpy):
         raise ProgramError(
             "ffn_fn does not repeat itself: random numbers were drawn while it ran; it may depend "
             "on nothing but what it reads"
