@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -299,6 +300,19 @@ def test_closed_streams_change_nothing_but_what_is_shown() -> None:
     assert in_shell("programs >&-").returncode == 0
     assert in_shell("run histogram hello 2>&-").stdout
     assert in_shell("run nonsense hello 2>&-").returncode == 2
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", "2</dev/null", "2>/dev/full"])
+def test_messages_that_cannot_be_written_fail_nothing(tmp_path, stderr: str) -> None:
+    """`timeout` and other tools open a closed stderr for reading: then writing to it fails."""
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no full device")
+    small = "vocabulary=20 rules=50 scaffolds=10 copies=20 tests=20 tokens=1500"
+    settings = " ".join(f"corpus.{one}" for one in small.split())
+    words = f"--length 2 --epochs 2 --hidden 8 --device cpu --set {settings} recipe.batch=5"
+    assert in_shell(f"train scaffold --out {tmp_path}/a {words} {stderr}").returncode == 0
+    assert json.loads((tmp_path / "a" / "manifest.json").read_text())["status"] == "finished"
+    assert in_shell(f"zzz {stderr}").returncode == 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")

@@ -57,6 +57,8 @@ def test_multiword_tokens_and_empty_nodes_leave_their_words():
         ("\tSpaceAfter=No", "\tSpaceAfter=No\t_", "line 7: 11 columns, where CoNLL-U has 10"),
         ("\t", " ", "line 3: 9 columns, where CoNLL-U has 10, separated by tabs"),
         ("\tThey\t", "\t\t", "line 3: column 2 is empty; what is not known is written _"),
+        ("\tThey\t", "\t \t", "line 3: the word is blank, ' '; what is not known is written _"),
+        ("\tThey\t", "\t\u2003\t", r"line 3: the word is blank, '\\u2003'; "),
         ("2-3", "1-2", "line 4: 1-2 does not span the words that follow it"),
         ("2-3", "3-2", "line 4: 3-2 does not span"),
         ("2-3", "2-9", "line 4: 2-9 does not span"),

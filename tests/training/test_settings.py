@@ -11,6 +11,7 @@ from espalier.training import (
     flatten,
     override,
     parse_words,
+    read_sweep,
     read_toml,
 )
 
@@ -128,3 +129,15 @@ def test_a_file_nested_too_deeply_is_refused(tmp_path):
     (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
     with pytest.raises(ConfigError, match="is not TOML"):
         read_toml(tmp_path / "deep.toml")
+
+
+def test_a_setting_spelt_in_two_ways_is_refused_with_both_values(tmp_path):
+    file = tmp_path / "twice.toml"
+    file.write_text('"recipe.epochs" = 2\n[recipe]\nepochs = 1\n')
+    with pytest.raises(
+        ConfigError, match=r"recipe\.epochs is set twice, to 2 and to 1; set it once"
+    ):
+        flatten(read_toml(file))
+    file.write_text('[grid]\n"corpus".seed = [0]\n"corpus.seed" = [1]\n')
+    with pytest.raises(ConfigError, match=r"corpus\.seed is set twice, to \[0\] and to \[1\]"):
+        read_sweep(file)

@@ -15,6 +15,7 @@ from espalier.errors import ConfigError, EspalierError, FileError
 from espalier.runs import LOCK, FolderHeldError, RunFolder, describe, locked
 from espalier.training import read_sweep, run_sweep, train
 from espalier.training.sweep import ensembles, make_cells, pending, running, watching
+from espalier.training.sweep import folders as sweep_folders
 from killed_writes import ends_at_a_write
 from training.test_sweep import assert_same_folder
 
@@ -156,7 +157,8 @@ def test_a_removed_seed_does_not_hold_the_others_up(tmp_path):
     assert RunFolder(fewer.out / "length=2-seed=1").manifest()["status"] == "interrupted"
 
 
-def test_the_error_of_a_second_process_names_the_first(tmp_path):
+def test_the_error_of_a_second_process_names_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep_folders, "WAIT_SECONDS", 0.2)
     sweep = plan(tmp_path, "a")
     sweep.out.mkdir()
     with locked(sweep.out), pytest.raises(FolderHeldError, match=rf"by process {os.getpid()} on "):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,13 +20,49 @@ INTERRUPTED = 128 + signal.SIGINT  # the exit status of a command that Ctrl-C en
 
 
 def open_streams() -> None:
-    """Make stdout and stderr take whatever is written: they may be closed, or no UTF-8."""
+    """Make stdout and stderr take whatever is written: they may be closed, or no UTF-8.
+
+    What stderr cannot take, as on a full disk, is lost: messages and progress never end the work.
+    """
     for name in ("stdout", "stderr"):
         stream: Any = getattr(sys, name)
         if stream is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
         elif name == "stdout" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a character that it lacks becomes a ?
+        elif stream is sys.__stderr__ and isinstance(stream, io.TextIOWrapper):  # not captured
+            sys.stderr = _without_errors(stream)
+
+
+def _without_errors(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    """A stream that writes to the same place, and loses what cannot be written there."""
+    raw: Any = getattr(stream.buffer, "raw", stream.buffer)
+    lossy = io.BufferedWriter(_Lossy(raw))
+    return io.TextIOWrapper(
+        lossy, encoding=stream.encoding, errors=stream.errors, line_buffering=True
+    )
+
+
+class _Lossy(io.RawIOBase):
+    """Bytes written elsewhere, or lost."""
+
+    def __init__(self, place: io.RawIOBase) -> None:
+        self._place = place
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._place.fileno()
+
+    def isatty(self) -> bool:
+        return self._place.isatty()
+
+    def write(self, data: Any, /) -> int:
+        """Write what can be written; the rest is lost."""
+        with suppress(OSError):
+            return self._place.write(data) or len(data)
+        return len(data)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from espalier.data.characters import refuse_nul
 from espalier.data.sources import find
 from espalier.data.treebank import ROOT, TAGS, Parsed, Treebank, load_treebank
 from espalier.errors import DataError, FileError, check_kind, nearest
@@ -93,6 +94,8 @@ def parse_conllu(
     numbered = enumerate(lines, start=line + 1)
     blocks = (list(block) for some, block in groupby(numbered, _has_text) if some)
     for block in blocks:
+        for n, text in block:
+            refuse_nul(text, origin, line=n)
         tokens = [_token(text, n, origin) for n, text in block if not text.startswith("#")]
         if tokens:
             count += 1
@@ -124,6 +127,10 @@ def _token(line: str, number: int, origin: str) -> _Line:
     if "" in columns:
         empty = columns.index("") + 1
         raise DataError(f"{where}: column {empty} is empty; what is not known is written _")
+    if not columns[1].strip():
+        raise DataError(
+            f"{where}: the word is blank, {columns[1]!a}; what is not known is written _"
+        )
     name, form, _, tag, _, features, head, relation, enhanced, _ = columns
     if not (FEATURES.fullmatch(features) and ENHANCED.fullmatch(enhanced)):
         raise DataError(

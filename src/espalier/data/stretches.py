@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from espalier.data.characters import refuse_nul
 from espalier.data.conllu import conllu_files, parse_conllu
 from espalier.data.treebank import ROOT, Parsed, Treebank
 from espalier.errors import DataError, FileError
@@ -156,6 +157,7 @@ class _Lines:
                 raise FileError(
                     f"{self.file}, line {self.line}: not UTF-8 text; save the file as UTF-8"
                 ) from error
+            refuse_nul(text, self.file, line=self.line)
             yield text.removeprefix("\ufeff") if self.line == 1 else text
 
 

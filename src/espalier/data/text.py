@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
+from espalier.data.characters import refuse_nul
 from espalier.data.sources import find
 from espalier.errors import DataError, FileError, check_kind
 from espalier.files import as_path, check_plain
@@ -133,6 +134,7 @@ def _lines(file: Path) -> list[str]:
         text = file.read_text(encoding="utf-8-sig")  # some editors write a mark at the start
     except UnicodeDecodeError as error:
         raise FileError(f"{file} is not UTF-8 text: {error}") from error
+    refuse_nul(text, file)
     if not text.strip():
         raise DataError(f"{file} holds no words")
     return text.removesuffix("\n").split("\n")

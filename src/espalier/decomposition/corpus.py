@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from espalier.data import Parsed
 from espalier.decomposition.all_pairs import AllPairs
 from espalier.decomposition.dependence import check_space
 from espalier.decomposition.inputs import Words, as_tokens, check_model, encode
@@ -126,10 +127,10 @@ def _stretches(
     ids: list[tuple[int, ...]] = []
     pairs = unknown = 0
     for number, given in enumerate(sentences):
-        tokens = as_tokens(given)
-        if not tokens:
+        sentence = given if isinstance(given, Parsed) else as_tokens(given)
+        if not len(sentence):
             raise DataError(f"sentence {number} is empty; leave it out, or give it words")
-        encoded = encode(all_pairs.model, tokens)
+        encoded = encode(all_pairs.model, sentence)
         all_pairs.check_room(len(encoded.ids))
         ids.append(encoded.ids)
         unknown += encoded.unknown

@@ -7,6 +7,7 @@ hidden state (2020) or to the logits (the earlier paper) after step t (eq. 2).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from espalier.data import Parsed
 from espalier.decomposition.allocations import Allocation, AllocationName
 from espalier.decomposition.decompose import A_STEP, batches, decompose_many
 from espalier.decomposition.inputs import (
@@ -109,13 +111,13 @@ def depend(
 ) -> Dependence:
     """DI of any two disjoint sets of words, read after step `at`: their last word by default."""
     model, space = check_model(model), check_space(space)
-    tokens = as_tokens(tokens)
+    tokens = tokens if isinstance(tokens, Parsed) else as_tokens(tokens)
     sentence = read_sentence(model, tokens)
     first, second = (read_places(s, sentence, n) for s, n in zip((a, b), "ab", strict=True))
     check_disjoint(first, second)
     step = read_step(at, first + second, len(sentence))
     check_room(step + 1, 3 * 2 * A_STEP * model.shape.hidden * (step + 1))  # in double precision
-    read, sets = tokens[: step + 1], (first, second, first + second)
+    read, sets = _beginning(tokens, step + 1), (first, second, first + second)
     one, other, both = decompose_many(model, [read] * 3, focus=sets, allocation=allocation)
     ids = torch.tensor([sentence.ids[: step + 1]], device=both.relevant.device)
     in_a, in_b = (mark([some], ids.shape, ids.device) for some in (first, second))
@@ -126,6 +128,13 @@ def depend(
     result.space, result.unknown_at, result.parts = space, sentence.unknown_at, (one, other, both)
     result.joint, result.interaction = (in_space(part[0], model, space) for part in found)
     return result
+
+
+def _beginning(sentence: Parsed | Sequence[str | int], length: int) -> Words:
+    """The first words of a sentence."""
+    if isinstance(sentence, Parsed):
+        return replace(sentence, words=sentence.words[:length])
+    return sentence[:length]
 
 
 def check_space(space: Space) -> Space:

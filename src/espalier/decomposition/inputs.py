@@ -80,11 +80,12 @@ def check_model(model: object) -> LanguageModel:
 
 def read_sentence(model: LanguageModel, tokens: Words) -> Sentence:
     """The sentence in numbers and words; a string is split at white space."""
-    tokens = as_tokens(tokens)
+    given = tokens if isinstance(tokens, Parsed) else as_tokens(tokens)
+    tokens = as_tokens(given)
     check_text(" ".join(token for token in tokens if isinstance(token, str)))
     if not tokens:
         raise DataError("the sentence is empty: there is nothing to decompose; give it words")
-    encoded = encode(model, tokens)
+    encoded = encode(model, given)
     known = model.vocabulary
     words = (
         token if isinstance(token, str) else known.words[number] if known else str(number)
@@ -145,11 +146,15 @@ def _listed(tokens: object) -> list[str | int]:
     return list(tokens)
 
 
-def encode(model: LanguageModel, tokens: Sequence[str | int]) -> Encoded:
-    """The numbers of words or of numbers already, and how many words were not known."""
-    tokens = [token if isinstance(token, str) else number_of(token) for token in tokens]
+def encode(model: LanguageModel, given: Words) -> Encoded:
+    """The numbers of words or of numbers already, and how many words were not known.
+
+    The words of a treebank's sentence may have white space in them.
+    """
+    tokens = [one if isinstance(one, str) else number_of(one) for one in as_tokens(given)]
     if model.vocabulary is not None:
-        return model.vocabulary.encode(tokens)
+        known = model.vocabulary
+        return known.encode_forms(tokens) if isinstance(given, Parsed) else known.encode(tokens)
     ids = [-1 if isinstance(token, str) else token for token in tokens]
     if min(ids) < 0 or max(ids) >= model.shape.vocabulary_size:
         model.encode(tokens)  # which raises the error

@@ -113,7 +113,7 @@ def read_tokens(tokenizer: WordTokenizer | Tokenizer | None, given: Any) -> Toke
             raise DataError(
                 f"the sentence is {str(given)[:60]}; give a string, or a list of words or numbers"
             )
-        found = _listed(tokenizer, list(words))
+        found = _listed(tokenizer, list(words), parsed=words is not given)
     if not found.ids:
         raise DataError("the sentence is empty: there is nothing to decompose; give it words")
     return found
@@ -147,19 +147,25 @@ def _word(tokenizer: Tokenizer, number: int) -> str:
     return found.strip() or f"#{number}"
 
 
-def _listed(tokenizer: WordTokenizer | Tokenizer | None, given: list[Any]) -> Tokens:
-    """Words of a vocabulary, tokens of a tokenizer, or numbers."""
+def _listed(
+    tokenizer: WordTokenizer | Tokenizer | None, given: list[Any], *, parsed: bool
+) -> Tokens:
+    """Words of a vocabulary, tokens of a tokenizer, or numbers.
+
+    Words of a treebank's sentence (`parsed`) may have white space in them.
+    """
     for one in given:
         if isinstance(one, str):
             check_text(one)
     if isinstance(tokenizer, WordTokenizer):
         words = [w.lower() if tokenizer.lower and isinstance(w, str) else w for w in given]
-        encoded = tokenizer.vocabulary.encode(words)
+        known = tokenizer.vocabulary
+        encoded = known.encode_forms(words) if parsed else known.encode(words)
         return Tokens(
             encoded.ids,
             tuple(
                 given[place] if isinstance(given[place], str) else word
-                for place, word in enumerate(tokenizer.vocabulary.decode(encoded.ids))
+                for place, word in enumerate(known.decode(encoded.ids))
             ),
             encoded.unknown_at,
         )

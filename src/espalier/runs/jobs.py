@@ -146,19 +146,22 @@ def _in_processes(
     from joblib.externals.loky import ProcessPoolExecutor
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    waiting, lost = iter(jobs), list[tuple[Job, str]]()
+    waiting, lost, pools = iter(jobs), list[tuple[Job, str]](), list[Any]()
     running: dict[Future[Any], tuple[Any, Job]] = {}
 
     def begin(pool: Any = None) -> bool:
         """Start the next job; False if there was none left."""
         job = next(waiting, None)
         if job is not None:
-            pool = pool or ProcessPoolExecutor(
-                1, env=ONE_THREAD, initializer=_end_with, initargs=(os.getpid(),)
-            )
-            with _without_ctrl_c():
+            if pool is None:
+                pool = ProcessPoolExecutor(
+                    1, env=ONE_THREAD, initializer=_end_with, initargs=(os.getpid(),)
+                )
+                pools.append(pool)  # before its first job: an interrupt may come at any time
+            with _uninterrupted(), _without_ctrl_c():
                 running[pool.submit(function, *job.arguments)] = pool, job
         elif pool is not None:
+            pools.remove(pool)
             pool.shutdown(wait=False)
         return job is not None
 
@@ -171,18 +174,18 @@ def _in_processes(
                 pool, job = running.pop(future)
                 failure = future.exception()
                 if isinstance(failure, BrokenProcessPool):
+                    pools.remove(pool)
                     lost.append((job, _ending(failure)))
                     begin()
                     continue
                 if failure is not None:
-                    pool.shutdown(wait=False)
                     raise _noted(failure, job)
                 begin(pool)
                 yield job, future.result()
     finally:
-        for pool, _ in running.values():
+        for pool in pools:
             # As if from outside: loky's own kill_workers may trip over a job that ends meanwhile.
-            for process in list(pool._processes.values()):
+            for process in list((pool._processes or {}).values()):
                 _kill(process.pid)
             pool.shutdown(wait=True)
     if lost:
@@ -215,6 +218,30 @@ def _without_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """A block that Ctrl-C and SIGTERM do not end: their handlers run after it.
+
+    A thread may receive what the main one blocks, and Python runs the handler in the main one. A
+    worker that was being started would be cut short, or run on unknown to us.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    mine = [one for one, handler in before.items() if callable(handler)]
+    for one in mine:
+        signal.signal(one, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        for one in mine:
+            signal.signal(one, before[one])
+        for number in received[:1]:
+            signal.raise_signal(number)
 
 
 def _kill(process: int) -> None:

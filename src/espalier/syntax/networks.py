@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from espalier.data import Treebank
+from espalier.data import Parsed, Treebank
 from espalier.decomposition import Asked, word_pairs
 from espalier.errors import ModelError
 from espalier.nets.language import AnyModel
@@ -42,7 +42,7 @@ def read_treebank(
     (True, True)
     """
     asked = asked or Asked()
-    net, sentences = network(model), [_read(model, parsed.words) for parsed in bank]
+    net, sentences = network(model), [_read(model, parsed) for parsed in bank]
     distinct = {_key(one): one for one in sentences}
     columns = []
     for space in SPACES:
@@ -65,16 +65,17 @@ def _joined(parts: Iterable[Array]) -> Float[Array, " _"]:
     return np.concatenate([np.empty(0), *parts]).astype(np.float32)
 
 
-def _read(model: AnyModel | Network, words: tuple[str, ...]) -> tuple[Tokens, Pieces]:
+def _read(model: AnyModel | Network, parsed: Parsed) -> tuple[Tokens, Pieces]:
     """A sentence in the model's tokens, and where those of each word are."""
+    words = parsed.words
     alone = tuple((place,) for place in range(len(words)))
     if not isinstance(model, Network):
-        encoded = vocabulary_of(model).encode(words)
-        return Tokens(encoded.ids, tuple(words), encoded.unknown_at), alone
+        encoded = vocabulary_of(model).encode_forms(words)
+        return Tokens(encoded.ids, words, encoded.unknown_at), alone
     if model.tokenizer is None:
         raise ModelError(f"{model.name} has no tokenizer: it reads numbers, not a treebank's words")
     if isinstance(model.tokenizer, WordTokenizer):
-        return model.read(list(words)), alone
+        return model.read(parsed), alone
     tokens = model.read(" ".join(words))
     if tokens.spans is None:
         raise ModelError(

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from espalier.data import Treebank
+from espalier.data import ROOT, Parsed, Treebank
 from espalier.errors import DataError, ModelError
 from espalier.nets.language import AnyModel
 from espalier.nets.lstm import LanguageModel, Vocabulary
@@ -20,7 +20,7 @@ Array = np.ndarray
 
 def encode_words(model: AnyModel, bank: Treebank) -> Int[Array, " W"]:
     """The model's number for every word, <unk> for those outside its vocabulary; case is kept."""
-    numbers = np.array(vocabulary_of(model).encode(bank.words.names).ids, dtype=np.int64)
+    numbers = np.array(vocabulary_of(model).encode_forms(bank.words.names).ids, dtype=np.int64)
     found: Int[Array, " W"] = numbers[bank.words.ids]
     return found
 
@@ -41,7 +41,8 @@ def describe_words(
             "trained on"
         )
     if isinstance(model, Network):
-        unknown = np.array([_is_unknown(model, word) for word in names], dtype=np.int8)
+        alone = (Parsed("", (word,), ("X",), (ROOT,), ("",)) for word in names)
+        unknown = np.array([_is_unknown(model, word) for word in alone], dtype=np.int8)
     else:
         vocabulary = vocabulary_of(model)
         known = vocabulary.index.keys() - {vocabulary.unknown_word}
@@ -50,10 +51,10 @@ def describe_words(
     return Words(frequency[bank.words.ids], unknown[bank.words.ids])
 
 
-def _is_unknown(net: Network, word: str) -> bool:
-    """Whether some of a word, or all of it, is not in the network's tokens."""
+def _is_unknown(net: Network, word: Parsed) -> bool:
+    """Whether some of a word alone, or all of it, is not in the network's tokens."""
     try:
-        return bool(net.read([word]).unknown_at)
+        return bool(net.read(word).unknown_at)
     except DataError:  # nothing of it is read
         return True
 

@@ -76,10 +76,13 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         raise ConfigError(f"{prefix[:60]}... is nested deeper than any setting; leave it out")
     flat: dict[str, Any] = {}
     for name, value in table.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{name}.")
-        else:
-            flat[prefix + name] = value
+        deeper = isinstance(value, Mapping)
+        found = flatten(value, f"{prefix}{name}.") if deeper else {prefix + name: value}
+        for twice in flat.keys() & found.keys():  # in a table, and by a dotted name in quotes
+            raise ConfigError(
+                f"{twice} is set twice, to {flat[twice]!r} and to {found[twice]!r}; set it once"
+            )
+        flat |= found
     return flat
 
 

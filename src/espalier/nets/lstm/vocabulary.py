@@ -99,7 +99,25 @@ class Vocabulary(Described):
         return {word: number for number, word in enumerate(self.words)}
 
     def encode(self, tokens: Iterable[str | int]) -> Encoded:
-        """The numbers of words (or of numbers already); an unknown word becomes <unk>, counted."""
+        """The numbers of words (or of numbers already); an unknown word becomes <unk>, counted.
+
+        Several words in one string, and none, are refused.
+        """
+        given = list(tokens)
+        for token in given:
+            if isinstance(token, str) and token not in self.index and token.split() != [token]:
+                raise ModelError(
+                    f"the word {token!r} is empty or has white space in it; give words one by one, "
+                    f"or a sentence as a string"
+                )
+        return self.encode_forms(given)
+
+    def encode_forms(self, tokens: Iterable[str | int]) -> Encoded:
+        """As `encode`, of words as a treebank divides them: "New York" may be one, known or not.
+
+        >>> Vocabulary(("New", "York", "<unk>")).encode_forms(["York", "New York"]).ids
+        (1, 2)
+        """
         ids: list[int] = []
         unknown = []
         for token in tokens:
@@ -123,11 +141,6 @@ class Vocabulary(Described):
         return next((word for word in UNKNOWNS if word in self.index), None)
 
     def _unknown(self, word: str) -> int:
-        if word.split() != [word]:
-            raise ModelError(
-                f"the word {word!r} is empty or has white space in it; give words one by one, or "
-                f"a sentence as a string"
-            )
         if self.unknown_word is None:
             raise ModelError(
                 f"{word!r} is not in the vocabulary, which has no {UNKNOWN} to stand for it; "

@@ -6,11 +6,12 @@ import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from espalier.errors import ConfigError, listed, nearest
+from espalier.runs import AtEpochs, AtSteps, Schedule
 from espalier.training.parity import ParityRun
 from espalier.training.scaffold import ScaffoldRun
 from espalier.training.scan import ScanRun
@@ -118,11 +119,24 @@ def _refuse_duplicates(cells: Sequence[Cell]) -> None:
     names: dict[str, str] = {}
     for cell in cells:
         config = cell.config()
-        config.plan()
-        for mark in (f"name {cell.name}", repr(config)):
+        for mark in (f"name {cell.name}", _settings_of(config)):
             if mark in names:
                 raise ConfigError(
                     f"cell {cell.name!r} is asked for twice (the other is {names[mark]!r}); leave "
                     f"one of them out of the grid"
                 )
             names[mark] = cell.name
+
+
+def _settings_of(config: Any) -> str:
+    """Equal for equal runs, also where checkpoints are asked for in other words."""
+    saved = _in_order(config.plan().keep)
+    return f"{replace(config, keep='epoch') if hasattr(config, 'keep') else config!r} {saved}"
+
+
+def _in_order(keep: Sequence[Schedule]) -> list[Any]:
+    """Schedules in an order of their own, each once; steps that are named are put together."""
+    steps = {step for one in keep if isinstance(one, AtSteps) for step in one.steps}
+    epochs = {epoch for one in keep if isinstance(one, AtEpochs) for epoch in one.epochs}
+    others = {repr(one) for one in keep if not isinstance(one, AtSteps | AtEpochs)}
+    return [sorted(others), sorted(steps), sorted(epochs)]

@@ -30,6 +30,11 @@ from espalier.training.sweep.ensembles import (
     split_ensembles,
     train_group,
 )
+from espalier.training.sweep.folders import (
+    refuse_broken_link,
+    refuse_renamed,
+    wait_for_workers,
+)
 from espalier.training.sweep.grid import Cell, Sweep
 from espalier.training.sweep.watching import watched
 from espalier.training.train import Trainable, manifest_config, refuse_without_state, train
@@ -57,6 +62,7 @@ def run_sweep(
         split_ensembles(sweep.out)
         todo = pending(sweep)
         if shared == HERE:
+            wait_for_workers(sweep, todo)
             _train_groups(sweep.out, todo, device=device, progress=progress)
         else:
             _train_apart(sweep.out, todo, shared, device=device, progress=progress)
@@ -91,8 +97,13 @@ def train_ensembles(
 
 
 def pending(sweep: Sweep) -> list[Cell]:
-    """Cells that are not finished with these settings; another run in a folder is refused."""
-    return [cell for cell in sweep.cells if is_pending(sweep.out / cell.name, cell.config())]
+    """Cells that are not finished with these settings; another run in a folder is refused.
+
+    So is a cell whose run is in a folder of another name.
+    """
+    found = [cell for cell in sweep.cells if is_pending(sweep.out / cell.name, cell.config())]
+    refuse_renamed(sweep, found)
+    return found
 
 
 def is_pending(path: Path, run: Trainable) -> bool:
@@ -105,6 +116,8 @@ def is_pending(path: Path, run: Trainable) -> bool:
         refuse_other_data(folder, manifest["data"], run.digests())
         if manifest["status"] == "finished" and manifest["config"] == asked:
             return False
+    else:
+        refuse_broken_link(path)
     refuse_without_state(folder)
     return True
 
@@ -140,7 +153,7 @@ def _train_apart(
     """
     device = "cpu" if device == "auto" else device
     jobs = [
-        Job(cell.name, (cell, str((out / cell.name).resolve()), device), gpu=device != "cpu")
+        Job(cell.name, (cell, str((out / cell.name).absolute()), device), gpu=device != "cpu")
         for cell in cells
     ]
     wrong: list[str] = []
