@@ -11,7 +11,7 @@ import types
 import numpy as np
 import pytest
 
-from espalier.language.beginnings import Beginning
+from espalier.language.beginnings import Beginning, BeginningError
 from espalier.language.contents import MOST_BYTES
 
 NAMED = {"n": [0]}
@@ -270,17 +270,39 @@ class Odd:
 
 
 def test_what_cannot_be_copied_is_shared():
-    held = [Odd(), random.Random(0), threading.Lock(), iter([1, 2, 3]), [0]]
+    held = [Odd(), random.Random(0), threading.Lock(), [0]]
 
     def function():
         held[-1][0] += 1
-        return next(held[3])
+        return held[-1][0]
 
     beginning = Beginning(function)
     assert function() == 1
     assert beginning.is_past()
-    assert beginning.again()() == 2
+    assert beginning.again()() == 1
     assert held[-1] == [1]
+
+
+def test_a_table_next_to_an_iterator_is_not_put_back():
+    numbers, seen = iter([1, 2, 3]), []
+
+    def function():
+        seen.append(next(numbers))
+
+    beginning = Beginning(function)
+    function()
+    assert beginning.is_past()
+    with pytest.raises(BeginningError):
+        beginning.again()
+
+
+def test_arrays_that_are_large_together_are_shared():
+    tables = [np.zeros(MOST_BYTES // 3, dtype=bool) for _ in range(5)]
+    beginning = Beginning(lambda: tables[0])
+    assert sum(held.size for held in beginning._held.values()) <= MOST_BYTES
+    for table in tables:
+        table[0] = True
+    assert beginning.is_past()
 
 
 def test_large_arrays_are_shared():

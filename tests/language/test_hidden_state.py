@@ -191,6 +191,33 @@ def recursion():
     return lambda z: z.update(y=int(fibonacci(z["a"] + z["b"])) % 4)
 
 
+def from_a_generator():
+    def numbers():
+        one, another = 0, 1
+        while True:
+            yield one
+            one, another = another, one + another
+
+    source, seen = numbers(), []
+
+    def step(z):
+        while len(seen) <= z["b"]:
+            seen.append(next(source))
+        z["y"] = seen[z["b"]] % 4
+
+    return step
+
+
+class Lookup:
+    """An object whose attributes are looked up in a table."""
+
+    def __getattr__(self, name):
+        return {}[name]
+
+    def __call__(self, z):
+        z["y"] = z["b"]
+
+
 def drawn_once(dice):
     """A table of random numbers, whose seed is given."""
 
@@ -225,10 +252,14 @@ class Properties:
     "make",
     [
         *(lambda: reads_numbers, lambda: counts, counts_in_objects, scratch, sentinel),
-        *(lambda: built_when_needed, recursion, Properties),
+        *(lambda: built_when_needed, recursion, Properties, from_a_generator),
         *map(drawn_once, (random.Random(0), np.random.default_rng(0), np.random.RandomState(0))),
     ],
 )
 def test_functions_that_remember_and_stay_functions_are_allowed(make, lazily, monkeypatch):
     monkeypatch.setitem(globals(), "TABLE", None)
     assert refused(make(), FEW, lazily=lazily) is None
+
+
+def test_an_object_that_raises_when_it_is_looked_at_runs_lazily():
+    assert refused(Lookup(), FEW, lazily=True) is None

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import threading
 import warnings
 
 import pytest
@@ -174,3 +175,39 @@ def test_an_undisturbed_run_warns_of_nothing(tmp_path):
         fit(learner_of("alone"), Plan(2), folder=folder)
         fit(learner_of("alone"), Plan(3), folder=folder)
     assert [row["epoch"] for row in folder.rows()] == [1, 2, 3]
+
+
+def test_a_run_is_read_while_one_of_its_files_replaces_the_other(run):
+    """Lines and Parquet come and go as a run is resumed and ends."""
+    stop, wrong = threading.Event(), []
+
+    def read():
+        while not stop.is_set():
+            try:
+                assert run.rows() == ROWS
+            except Exception as error:
+                wrong.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(150):
+        run.write_rows(ROWS)
+        run.tidy()
+    stop.set()
+    reader.join()
+    assert wrong == []
+
+
+def test_lines_next_to_parquet_are_read_without_pyarrow(run, monkeypatch):
+    (run.path / "metrics.jsonl").write_text(
+        "".join(LINES.format(row["step"], row["loss"]) for row in ROWS)
+    )
+    monkeypatch.setattr("espalier.runs.folder.find_spec", lambda name: None)
+    assert run.rows() == ROWS
+
+
+def test_a_table_next_to_a_manifest_of_something_else(tmp_path):
+    (tmp_path / "manifest.json").write_text('{"name": "a web page"}')
+    jobs = [Job("1", (1,))]
+    parts = fill_table(tmp_path / "rows", squares, jobs, columns={"square": "int64"})
+    assert [part.rows for part in parts] == [3]

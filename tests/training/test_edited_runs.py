@@ -40,6 +40,15 @@ def test_settings_that_were_edited_are_refused(run, change):
             read(run)
 
 
+def test_a_run_that_an_earlier_version_resumed_is_not_refused(run):
+    """It described the settings anew, by other words or numbers, and kept the identity."""
+    manifest = json.loads((run / MANIFEST).read_text())
+    del manifest["described"]
+    (run / MANIFEST).write_text(json.dumps(manifest))
+    edit(run, lambda config: config["recipe"].update(clip=float(config["recipe"]["clip"])))
+    assert es.load(run).config == SCAFFOLD
+
+
 def test_a_run_that_was_resumed_for_more_epochs_is_not_edited(run):
     longer = replace(SCAFFOLD, recipe=replace(SCAFFOLD.recipe, epochs=4))
     es.train(longer, run)

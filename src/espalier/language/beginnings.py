@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import inspect
+import io
 import types
 from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
 
-from espalier.language.contents import EMPTY, Contents, contents
+from espalier.language.contents import EMPTY, MOST_BYTES, Contents, contents
 from espalier.language.copies import Copier
 
 MOST_OBJECTS = 100_000  # of those that lead to others; what is further away is not looked at
@@ -34,17 +36,21 @@ class Beginning:
         self._context = contextvars.copy_context()
         self._held: dict[int, Contents] = {}
         self._led_from: dict[int, list[int]] = {}
+        self._runs_on = False  # it leads to an iterator or a generator, which no copy can put back
         self._look()
 
     def _look(self) -> None:
         """Remember what each object holds that the function leads to, the nearest first."""
-        waiting, seen = deque([cast(Any, self.function)]), {id(EMPTY)}
+        waiting, seen, room = deque([cast(Any, self.function)]), {id(EMPTY)}, MOST_BYTES
         while waiting and len(self._held) < MOST_OBJECTS:
             value = waiting.popleft()
-            held = None if id(value) in seen else contents(value, self._names)
+            held = None if id(value) in seen else contents(value, self._names, room=room)
             seen.add(id(value))
+            kind = type(value)
+            self._runs_on |= hasattr(kind, "__next__") and not issubclass(kind, io.IOBase)
             if held is not None:
                 self._held[id(value)] = held
+                room -= held.size
                 for one in held.leads_to:
                     self._led_from.setdefault(id(one), []).append(id(value))
                     waiting.append(one)
@@ -76,6 +82,8 @@ class Beginning:
             reached |= more
             concerned.extend(more)
         held = {place: self._held[place] for place in concerned}
+        if self._runs_on:
+            raise BeginningError
         try:
             made = Copier(held, self._names).copy(self.function)
         except Exception as error:  # whatever objects of others raise
@@ -90,8 +98,8 @@ def _names_of(function: Any) -> dict[str, Any]:
             function = function.func
         elif type(function) is types.MethodType:
             function = function.__func__
-        elif hasattr(function, "__wrapped__"):
-            function = function.__wrapped__
+        elif (wrapped := inspect.getattr_static(function, "__wrapped__", None)) is not None:
+            function = wrapped
         elif type(function) is types.FunctionType:
             return function.__globals__
         else:

@@ -22,6 +22,7 @@ from typing import Any
 
 CONSTANTS = frozenset((type(None), bool, int, float, complex, str, bytes, range, object))
 MOST_BYTES = 1 << 26
+_BYTES = (bytearray, array.array)
 EMPTY: Any = type("Empty", (), {"__slots__": ()})()
 # What a table is made of, the special ones first: their methods pass by those of subclasses.
 _BASES: tuple[Any, ...] = (
@@ -74,6 +75,13 @@ class Contents:
         return [one for one in (*self.parts, *self.attributes) if not _is_constant(one)]
 
     @property
+    def size(self) -> int:
+        """The bytes of what is copied from it."""
+        return int(getattr(self.plain, "nbytes", 0)) or (
+            memoryview(self.plain).nbytes if isinstance(self.plain, _BYTES) else 0
+        )
+
+    @property
     def is_fixed(self) -> bool:
         """Whether it holds the same for ever; a cache counts what it does not know."""
         return self.plain is None and type(self.value) in FIXED
@@ -92,15 +100,18 @@ def _is_constant(value: Any) -> bool:
     return kind in CONSTANTS or (kind is tuple and CONSTANTS.issuperset(map(type, value)))
 
 
-def contents(value: Any, names: dict[str, Any]) -> Contents | None:
-    """What `value` holds now, if it is understood; `names` are those of the function's module."""
+def contents(value: Any, names: dict[str, Any], *, room: int = MOST_BYTES) -> Contents | None:
+    """What `value` holds now, if it is understood and takes no more than so many bytes.
+
+    `names` are those of the function's module.
+    """
     try:
-        return _contents(value, names)
+        return _contents(value, names, room)
     except Exception:  # a proxy, say: whatever objects of others raise
         return None
 
 
-def _contents(value: Any, names: dict[str, Any]) -> Contents | None:
+def _contents(value: Any, names: dict[str, Any], room: int) -> Contents | None:
     kind = type(value)
     if kind is list or kind is set:
         return Contents(value, (kind, *value))
@@ -116,7 +127,7 @@ def _contents(value: Any, names: dict[str, Any]) -> Contents | None:
         parts = (*(value.__closure__ or ()), value.__defaults__, value.__kwdefaults__, *held)
         return Contents(value, parts, (vars(value),))
     if kind is bytearray or kind is array.array:
-        return Contents(value, plain=value[:]) if len(value) <= MOST_BYTES else None
+        return Contents(value, plain=value[:]) if memoryview(value).nbytes <= room else None
     if kind is type:
         return _of_class(value) if value.__module__ == names.get("__name__") else None
     made = made_as(kind)
@@ -125,7 +136,7 @@ def _contents(value: Any, names: dict[str, Any]) -> Contents | None:
     if made.base is pickle:
         return Contents(value, plain=pickle.dumps(value))
     if hasattr(made.base, "dtype"):
-        return _of_array(value)
+        return _of_array(value, room)
     return Contents(value, (kind, *_items(value, made.base)), _attributes(value, made))
 
 
@@ -136,12 +147,12 @@ def _items(value: Any, base: Any) -> Iterable[Any]:
     return base.__iter__(value) if base in (list, set, deque) else ()
 
 
-def _of_array(value: Any) -> Contents | None:
+def _of_array(value: Any, room: int) -> Contents | None:
     """Of an array its numbers or objects; of a view the array that it looks at."""
     owner = owner_of(value)
     if value.dtype.char == "O" and owner is value:
         return Contents(value, tuple(value.flat))
-    if owner.dtype.hasobject or owner.nbytes > MOST_BYTES or type(owner) is not type(value):
+    if owner.dtype.hasobject or owner.nbytes > room or type(owner) is not type(value):
         return None
     if owner is not value:
         return Contents(value, (owner,))
@@ -166,7 +177,7 @@ def _of_class(value: type) -> Contents | None:
 
 @dataclass(slots=True)
 class Make:
-    """The builtin class that makes what is of a kind, and where its attributes are."""
+    """How to make an empty object of a class: its builtin base, and where its attributes are."""
 
     base: Any
     has_dictionary: bool = False

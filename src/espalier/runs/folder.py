@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 RESUME = "resume.safetensors"
+LOOKS = 3  # at a table: a run that is resumed or ends replaces one of its files by the other
 OWN_TABLES = ("metrics", "gradients", "rows")  # where a manifest of an earlier version lists none
 # The files that some kind of run writes in addition to its manifest.
 _WEIGHTS = (RESUME, "epoch-*.safetensors", "step-*.safetensors", "model.safetensors")
@@ -123,11 +124,22 @@ class RunFolder:
 
     def read_table(self, table: str) -> tuple[list[Row], bool]:
         """The rows of a table, and whether all carry this run's identity."""
+        for _ in range(LOOKS):
+            try:
+                return self._read_table(table)
+            except (FileError, FileNotFoundError) as error:
+                gone = isinstance(error.__cause__ or error, FileNotFoundError)
+                if not gone:
+                    raise
+        return self._read_table(table)
+
+    def _read_table(self, table: str) -> tuple[list[Row], bool]:
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
         parts = sorted((self.path / table).glob("part-*.parquet"))
         own = self.identity()
         if lines.exists() and not parts:
-            before = read_parquet(parquet, own) if parquet.exists() else ([], False)
+            readable = parquet.exists() and find_spec("pyarrow") is not None
+            before = read_parquet(parquet, own) if readable else ([], False)
             return longer((read_lines(lines), False), before, files=(lines, parquet))
         files = [file for file in parts or [parquet] if file.exists()]
         read = [read_parquet(file, own) for file in files]
@@ -182,7 +194,7 @@ class RunFolder:
         return found
 
     def write_rows(self, rows: Iterable[Row], table: str = "metrics") -> None:
-        """Replace a table by these rows, as lines."""
+        """Replace a table by these rows, as lines; its Parquet is removed when they are there."""
         self._check_held()
         text = "".join([json.dumps(row) + "\n" for row in rows])  # read before it is replaced
         write_text(self.path / f"{table}.jsonl", text)

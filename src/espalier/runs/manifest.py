@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 GROWABLE = "recipe.epochs"  # a finished run, or every member of one, may be trained for more
-DESCRIBED = "described"  # the identity of the settings and data as the manifest has them now
+DESCRIBED = "described"  # the identity of config and data as this version writes them
 _MACHINE = ("device", "threads", "versions")
 
 
@@ -45,6 +45,7 @@ def describe_run(
     import torch
 
     on_cuda = device.type == "cuda" and torch.cuda.is_available()
+    identity = identity_of(config, data)
     return {
         "kind": kind,
         "status": "running",
@@ -61,7 +62,8 @@ def describe_run(
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": 0.0,
         "tables": list(tables),
-        IDENTITY: identity_of(config, data),
+        IDENTITY: identity,
+        DESCRIBED: identity,
     }
 
 
@@ -83,13 +85,10 @@ def with_identity(
 ) -> dict[str, Any]:
     """The manifest of a run whose files carry `identity`, by default what it describes.
 
-    Later versions may describe the same settings in other words; then it has both identities.
+    Later versions may describe the same settings in other words, so it has both.
     """
-    own = {IDENTITY: identity or described, DESCRIBED: described}
-    if own[IDENTITY] == described:
-        del own[DESCRIBED]
-    rest = {name: value for name, value in manifest.items() if name not in (IDENTITY, DESCRIBED)}
-    return rest | {name: one for name, one in own.items() if one is not None}
+    both = {IDENTITY: identity or described, DESCRIBED: described}
+    return manifest | {name: one for name, one in both.items() if one is not None}
 
 
 @contextmanager
@@ -157,11 +156,11 @@ def refuse_edited(folder: RunFolder) -> None:
     Manifests of earlier versions cannot tell.
     """
     manifest = folder.manifest() or {}
-    identity = manifest.get(DESCRIBED, manifest.get(IDENTITY))
-    if identity is not None and identity_of(manifest["config"], manifest["data"]) != identity:
+    described = manifest.get(DESCRIBED)
+    if described is not None and identity_of(manifest["config"], manifest["data"]) != described:
         raise FileError(
-            f"{folder.path / MANIFEST} was edited: its config and data are not those of the run's "
-            f"{IDENTITY}, {identity}; put back what was there, or train the run in another folder"
+            f"{folder.path / MANIFEST} was edited: its config and data are not those of the run; "
+            f"put back what was there, or train the run in another folder"
         )
 
 

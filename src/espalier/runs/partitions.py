@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -68,7 +68,9 @@ def fill_table(
     remove_leftovers(folder)
     (folder / FILE).unlink(missing_ok=True)
     own: set[str] = set()
-    waiting, identity = _noted(jobs, own), RunFolder(folder.parent).identity()
+    waiting, identity = _noted(jobs, own), None
+    with suppress(FileError):  # of another manifest than a run's
+        identity = RunFolder(folder.parent).identity()
     for job in waiting:  # parts are yielded as they are checked, which takes a while
         rows = _whole(_file(folder, job), job, identity)
         if rows is None:

@@ -67,8 +67,8 @@ def longer(
 ) -> tuple[list[Row], bool]:
     """The longer one of a table's two files, if it begins with the other.
 
-    A run that is resumed has both: all rows as lines, and the earlier ones as Parquet. A copy of a
-    folder may have old lines next to newer Parquet.
+    A run that was killed while one replaced the other has both. So has a copy of a folder that was
+    made twice: old lines next to newer Parquet.
     """
     both = min(len(lines[0]), len(parquet[0]))
     if not agree(lines[0][:both], parquet[0][:both]):

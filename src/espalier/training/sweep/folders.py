@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from espalier.errors import ConfigError, FileError
+from espalier.errors import FileError
 from espalier.runs import LOCK, MANIFEST, FolderHeldError, RunFolder, locked
 from espalier.training.sweep.grid import Cell, Sweep
 from espalier.training.train import manifest_config
@@ -19,8 +20,8 @@ WAIT_SECONDS = 5.0  # for workers that outlive a killed sweep: they look for it 
 AGAIN_SECONDS = 0.1
 
 
-def refuse_renamed(sweep: Sweep, cells: Sequence[Cell]) -> None:
-    """Raise if some of these cells have no run, and it is in a folder that is no cell's.
+def warn_of_renamed(sweep: Sweep, cells: Sequence[Cell]) -> None:
+    """Warn if some of these cells have no run, and a folder that is no cell's has their settings.
 
     The settings of a grid may be moved and put into another order, which gives cells other names.
     """
@@ -36,9 +37,11 @@ def refuse_renamed(sweep: Sweep, cells: Sequence[Cell]) -> None:
     if found:
         (name, other), more = found[0], len(found) - 1
         others = f" ({more} other cells are in such folders too)" if more else ""
-        raise ConfigError(
-            f"{sweep.out / other} holds the run of cell {name!r}, which would be trained again in "
-            f"{sweep.out / name}{others}; rename the folder to {name}, or give another out"
+        warnings.warn(
+            f"{sweep.out / other} holds a run with the settings of cell {name!r}, which is trained "
+            f"again in {sweep.out / name}{others}; to use that run, stop this and rename its "
+            f"folder to {name}",
+            stacklevel=3,
         )
 
 
@@ -72,11 +75,11 @@ def _is_held(folder: Path) -> bool:
 def _runs_beside(sweep: Sweep) -> Iterator[tuple[str, str]]:
     """The settings and the names of folders that hold runs and are no cell's."""
     names = {cell.name for cell in sweep.cells}
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(sweep.out) as entries:
+    with suppress(OSError), os.scandir(sweep.out) as entries:
         for entry in entries:
             if entry.name in names or entry.name.startswith("."):
                 continue
-            with suppress(FileError):  # what is damaged is no cell's
+            with suppress(FileError, OSError):  # damaged, or not ours to read
                 manifest = RunFolder(Path(entry.path)).manifest()
                 if manifest is not None:
                     yield _mark(manifest["kind"], manifest["config"]), entry.name

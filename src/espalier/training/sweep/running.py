@@ -32,8 +32,8 @@ from espalier.training.sweep.ensembles import (
 )
 from espalier.training.sweep.folders import (
     refuse_broken_link,
-    refuse_renamed,
     wait_for_workers,
+    warn_of_renamed,
 )
 from espalier.training.sweep.grid import Cell, Sweep
 from espalier.training.sweep.watching import watched
@@ -102,7 +102,7 @@ def pending(sweep: Sweep) -> list[Cell]:
     So is a cell whose run is in a folder of another name.
     """
     found = [cell for cell in sweep.cells if is_pending(sweep.out / cell.name, cell.config())]
-    refuse_renamed(sweep, found)
+    warn_of_renamed(sweep, found)
     return found
 
 
