@@ -135,7 +135,8 @@ def test_what_was_trained_is_asked(app, tmp_path, capsys, monkeypatch):
         app("ask", actions, "jmp")
 
     (tmp_path / "bits" / "metrics.parquet").unlink()
-    app("train", "parity", "--length", "3", *words, *strings, "--out", bits)
+    with pytest.warns(UserWarning, match="lacks rows of metrics"):
+        app("train", "parity", "--length", "3", *words, *strings, "--out", bits)
     assert "there are no measures to show" in capsys.readouterr().err
     with pytest.raises(es.FileError, match="has lost its measures, which name its 2 models"):
         app("ask", bits, "011")

@@ -186,7 +186,10 @@ def test_measures_that_were_lost_are_missed(tmp_path):
     run = next(tmp_path.glob("scan-*"))
     (run / "metrics.parquet").unlink()
     shutil.rmtree(tmp_path / "out")
-    with pytest.raises(FileError, match=r"scan-.* has lost its measures"):
+    with (
+        pytest.warns(UserWarning, match="lacks rows of metrics"),
+        pytest.raises(FileError, match=r"scan-.* has lost its measures"),
+    ):
         reproduce("alta-table-6", **words, out=tmp_path / "out", runs=again())
 
 
