@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 RESUME = "resume.safetensors"
-LOOKS = 3  # at a table: a run that is resumed or ends replaces one of its files by the other
+LOOKS = 10  # at a table: a run that is resumed or ends replaces one of its files by the other
 OWN_TABLES = ("metrics", "gradients", "rows")  # where a manifest of an earlier version lists none
 # The files that some kind of run writes in addition to its manifest.
 _WEIGHTS = (RESUME, "epoch-*.safetensors", "step-*.safetensors", "model.safetensors")
@@ -124,16 +124,20 @@ class RunFolder:
 
     def read_table(self, table: str) -> tuple[list[Row], bool]:
         """The rows of a table, and whether all carry this run's identity."""
-        for _ in range(LOOKS):
+        for look in range(LOOKS):
             try:
-                return self._read_table(table)
+                found = self._read_table(table)
             except (FileError, FileNotFoundError) as error:
                 gone = isinstance(error.__cause__ or error, FileNotFoundError)
-                if not gone:
+                if not gone or look == LOOKS - 1:
                     raise
-        return self._read_table(table)
+            else:
+                if found is not None:
+                    return found
+        return [], True
 
-    def _read_table(self, table: str) -> tuple[list[Row], bool]:
+    def _read_table(self, table: str) -> tuple[list[Row], bool] | None:
+        """The same by one look at its files; None if there are none."""
         lines, parquet = self.path / f"{table}.jsonl", self.path / f"{table}.parquet"
         parts = sorted((self.path / table).glob("part-*.parquet"))
         own = self.identity()
@@ -142,6 +146,8 @@ class RunFolder:
             before = read_parquet(parquet, own) if readable else ([], False)
             return longer((read_lines(lines), False), before, files=(lines, parquet))
         files = [file for file in parts or [parquet] if file.exists()]
+        if not files:
+            return None
         read = [read_parquet(file, own) for file in files]
         return [row for rows, _ in read for row in rows], all(said for _, said in read)
 
