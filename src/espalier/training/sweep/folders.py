@@ -75,14 +75,16 @@ def _is_held(folder: Path) -> bool:
 def _runs_beside(sweep: Sweep) -> Iterator[tuple[str, str]]:
     """The settings and the names of folders that hold runs and are no cell's."""
     names = {cell.name for cell in sweep.cells}
-    with suppress(OSError), os.scandir(sweep.out) as entries:
-        for entry in entries:
-            if entry.name in names or entry.name.startswith("."):
-                continue
-            with suppress(FileError, OSError):  # damaged, or not ours to read
-                manifest = RunFolder(Path(entry.path)).manifest()
-                if manifest is not None:
-                    yield _mark(manifest["kind"], manifest["config"]), entry.name
+    there: list[str] = []
+    with suppress(OSError):  # it is not there yet
+        there = os.listdir(sweep.out)
+    for name in there:
+        if name in names or name.startswith("."):
+            continue
+        with suppress(FileError, OSError):  # damaged, or not ours to read
+            manifest = RunFolder(sweep.out / name).manifest()
+            if manifest is not None:
+                yield _mark(manifest["kind"], manifest["config"]), name
 
 
 def _mark(kind: str, config: dict[str, Any]) -> str:
