@@ -39,10 +39,10 @@ class Noise:
 
 @dataclass(frozen=True)
 class Dice:
-    """What members draw in one training step, each by its own seed."""
+    """What members draw in one training step, or each in its own, by their seeds."""
 
     seeds: Int[Tensor, " E"]
-    step: Int[Tensor, ""]
+    step: Int[Tensor, "*E"]
 
     def uniforms(self, place: int, count: int) -> Float[Tensor, "E count"]:
         """Numbers between 0 and 1, both excluded."""
@@ -71,7 +71,7 @@ def _places(count: int, like: Tensor) -> Int[Tensor, " count"]:
 
 
 def _bits(
-    seeds: Int[Tensor, " E"], step: Int[Tensor, ""], places: Int[Tensor, " count"], *, place: int
+    seeds: Int[Tensor, " E"], step: Int[Tensor, "*E"], places: Int[Tensor, " count"], *, place: int
 ) -> Int[Tensor, "E count"]:
     """Numbers of 24 bits, which float32 holds exactly."""
     start = mix(mix(seeds + mix(seeds.new_full((), place + 1))) + step)

@@ -7,8 +7,10 @@ and the loss is the cross-entropy there.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 from typing import ClassVar
 
 import numpy as np
@@ -21,11 +23,13 @@ from espalier.data import ParityConfig, ParitySet, parity_set
 from espalier.errors import ConfigError, check_kind
 from espalier.nets import Dice
 from espalier.nets.transformer import (
+    Sizes,
     TransformerShape,
     Weights,
-    encode,
+    encode_ends,
     random_transformers,
     read_out,
+    trained_end_to_end,
 )
 from espalier.runs import Plan, Snapshot
 from espalier.training.configs import StepRecipe, check_seeds
@@ -113,6 +117,7 @@ class ParityTask:
     test: ParitySet
     short: int  # the longest string of training
     fits: ParitySet  # some of the strings of training
+    cells: int | None = None  # into which every member's batch fits, end to end
     fit: ClassVar[str] = "train_accuracy"
 
     @classmethod
@@ -135,10 +140,27 @@ class ParityTask:
         below = torch.full_like(dice.seeds, len(self.tokens))
         chosen = dice.choices(0, self.recipe.batch, below)
         logits = answer_logits(
-            weights, self.shape, self.tokens[chosen], lengths=self.lengths[chosen]
+            weights,
+            self.shape,
+            self.tokens[chosen],
+            lengths=self.lengths[chosen],
+            cells=self.cells,
         )
         shares = logits.log_softmax(-1).gather(-1, self.answers[chosen].unsqueeze(-1))
         return -shares.squeeze(-1).mean(1)
+
+    def capacities(self, seeds: Int[Tensor, " E"], steps: range) -> list[int]:
+        """Cells for the largest of each step's batches, where they lie end to end."""
+        batch, longest = self.recipe.batch, self.tokens.shape[1]
+        sizes = Sizes(len(seeds), batch, longest, batch * longest)
+        dtype = torch.bfloat16 if self.recipe.precision == "bfloat16" else torch.float32
+        if not trained_end_to_end(self.shape, sizes, dtype, self.tokens.device):
+            return [sizes.cells] * len(steps)
+        return cells_needed(self.lengths.cpu(), batch, seeds.cpu(), steps)
+
+    def with_capacity(self, capacity: int) -> ParityTask:
+        """The same task, its batches in so many cells."""
+        return replace(self, cells=capacity)
 
     def measure(self, weights: Weights) -> list[dict[str, float]]:
         """The share of right answers to training's strings, short and long ones, and many ones."""
@@ -150,6 +172,35 @@ class ParityTask:
             | {name: float(row[some].mean()) for name, some in slices.items()}
             for known, row in zip(fitted, right, strict=True)
         ]
+
+
+def cells_needed(
+    lengths: Int[Tensor, " M"], batch: int, seeds: Int[Tensor, " E"], steps: range
+) -> list[int]:
+    """For each step the least of a few sizes that holds every member's batch, end to end."""
+    sizes = torch.tensor(capacities_for(lengths, batch, len(seeds)))
+    every = seeds.repeat(len(steps))
+    at = torch.arange(steps.start, steps.stop).repeat_interleave(len(seeds))
+    below = torch.full_like(every, len(lengths))
+    drawn = lengths[Dice(every, at).choices(0, batch, below)].sum(1)
+    largest = drawn.view(len(steps), len(seeds)).amax(1)
+    found: list[int] = sizes[torch.searchsorted(sizes, largest)].tolist()
+    return found
+
+
+def capacities_for(lengths: Int[Tensor, " M"], batch: int, members: int) -> list[int]:
+    """Sizes that hold seven tenths of all steps' batches, nearly all the others', and all.
+
+    >>> capacities_for(torch.tensor([1, 21]), batch=64, members=1)
+    [768, 896, 1344]
+    """
+    most = batch * int(lengths.max())
+    drawn = NormalDist(
+        batch * float(lengths.double().mean()),
+        math.sqrt(batch) * float(lengths.double().std(correction=0)) or 1e-9,
+    )
+    usual = [drawn.inv_cdf(share ** (1 / members)) for share in (0.7, 0.99)]
+    return sorted({min(32 * math.ceil(size / 32), most) for size in (*usual, most)})
 
 
 def slices_of(test: ParitySet, short: int) -> dict[str, np.ndarray]:
@@ -197,11 +248,11 @@ def answer_logits(
     tokens: Int[Tensor, "E B N"],
     *,
     lengths: Int[Tensor, "E B"],
+    cells: int | None = None,
 ) -> Float[Tensor, "E B 2"]:
-    """The logits at each string's last position."""
-    stream = encode(weights, shape, tokens, lengths=lengths).stream
-    last = (lengths - 1)[..., None, None].expand(-1, -1, 1, stream.shape[-1])
-    return read_out(weights, stream.gather(2, last)).squeeze(2)
+    """The logits at each string's last position; `cells` are as for `encode_ends`."""
+    ends = encode_ends(weights, shape, tokens, lengths=lengths, cells=cells)
+    return read_out(weights, ends.unsqueeze(2)).squeeze(2)
 
 
 @torch.no_grad()

@@ -1,8 +1,9 @@
 """Many models of one shape learning one task from drawn batches, as one computation.
 
 A task says what a step's loss is; the models' weights are stacked along a first axis E, and a
-step, from drawing the batch to updating the weights, is one captured graph on CUDA. Batches and
-noise are functions of (seed, step), so a stopped run resumes exactly.
+step, from drawing the batch to updating the weights, is one captured graph on CUDA, of a few where
+batches differ in size. Batches and noise are functions of (seed, step), so a stopped run resumes
+exactly.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from espalier.errors import FileError
@@ -38,6 +40,17 @@ class Task(Protocol):
 
     def measure(self, weights: Tensors) -> list[dict[str, float]]:
         """A row for each member."""
+
+
+@runtime_checkable
+class OfDifferentSizes(Task, Protocol):
+    """A task whose batches differ in size, while a captured step computes with one size."""
+
+    def capacities(self, seeds: Int[Tensor, " E"], steps: range) -> list[int]:
+        """For each step one of a few sizes, into which its batches fit."""
+
+    def with_capacity(self, capacity: int) -> Task:
+        """The same task for steps of this size."""
 
 
 class TaskLearner:
@@ -68,7 +81,7 @@ class TaskLearner:
         self.step, self._measured = 0, 0
         self.steps_per_epoch = recipe.steps // recipe.measures  # data is drawn: no epochs of it
         self.fitted = 0  # measures in a row, up to the last, with a share that ends training
-        self._run: Step | None = None
+        self._steps: dict[int | None, Step] = {}  # by their capacity
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
 
     @property
@@ -78,10 +91,10 @@ class TaskLearner:
 
     def advance(self, steps: int) -> None:
         """Take steps with every member, and wait for them; others may use the device meanwhile."""
-        if self._run is None:
-            mutable = [tensor for _, tensor in self._kept()]
-            with products(self.recipe, self.device):
-                self._run = captured(self._one_step, mutable, self.device)
+        capacities = self._capacities(steps)
+        for capacity in dict.fromkeys(capacities):
+            if capacity not in self._steps:
+                self._steps[capacity] = self._captured(capacity)
         if self._stream is not None:  # wait for what a measure or a restored state changed
             self._stream.wait_stream(torch.cuda.current_stream(self.device))
         with (
@@ -89,17 +102,31 @@ class TaskLearner:
             if self._stream is None
             else torch.cuda.stream(self._stream)
         ):
-            for _ in range(steps):
-                self._run()
+            for capacity in capacities:
+                self._steps[capacity]()
         self.step += steps
         if self._stream is not None:
             self._stream.synchronize()
 
-    def _one_step(self) -> None:
+    def _capacities(self, steps: int) -> list[int] | list[None]:
+        """What each of the next steps has to hold; None if all batches have one size."""
+        if not isinstance(self.task, OfDifferentSizes):
+            return [None] * steps
+        return self.task.capacities(self.seeds, range(self.step, self.step + steps))
+
+    def _captured(self, capacity: int | None) -> Step:
+        task = self.task
+        if capacity is not None and isinstance(task, OfDifferentSizes):
+            task = task.with_capacity(capacity)
+        mutable = [tensor for _, tensor in self._kept()]
+        with products(self.recipe, self.device):
+            return captured(partial(self._one_step, task), mutable, self.device)
+
+    def _one_step(self, task: Task) -> None:
         with torch.no_grad():
-            seen = self.task.seen(self.weights)
+            seen = task.seen(self.weights)
         known = [seen[name].requires_grad_() for name in self.weights]
-        losses = self.task.losses(seen, Dice(self.seeds, self.taken))
+        losses = task.losses(seen, Dice(self.seeds, self.taken))
         self.optimiser.update(torch.autograd.grad(losses.sum(), known))
         with torch.no_grad():
             self.loss_sum.add_(losses)

@@ -99,7 +99,7 @@ def _attention(query, keys, bias, logit_scale):
 
 
 @triton.jit
-def _bend(x):
+def bend(x):
     """The tanh formula's GeLU, and its derivative."""
     inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)
     tanh = 1 - 2 / (tl.exp(2 * inner) + 1)
@@ -160,7 +160,7 @@ def feed_forward(
     first = group * EACH
     found = tl.zeros([CELLS, WIDTH], tl.float32)
     for block in tl.range(first, first + EACH):
-        hidden = _bend(tl.dot(x, inner.load([place * WIDTH, block * WIDTH])))[0]
+        hidden = bend(tl.dot(x, inner.load([place * WIDTH, block * WIDTH])))[0]
         matrix = (place * BLOCKS + block) * WIDTH
         found = tl.dot(hidden.to(number), outer.load([matrix, 0]), found)
     tl.store(parts_out + group * whole + at, found.to(number))
@@ -241,7 +241,7 @@ def feed_forward_back(
     to_read = tl.zeros([CELLS, WIDTH], tl.float32)
     for block in tl.range(first, first + EACH):
         below = inner.load([place * WIDTH, block * WIDTH])
-        hidden, slope = _bend(tl.dot(x, below))
+        hidden, slope = bend(tl.dot(x, below))
         hidden_out.store([row * CELLS, block * WIDTH], hidden.to(number))
         above = outer.load([(place * BLOCKS + block) * WIDTH, 0])
         to_inner = (tl.dot(given, above.T) * slope).to(number)

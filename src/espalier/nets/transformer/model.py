@@ -25,11 +25,11 @@ from espalier.nets.transformer.biases import (
     decoder_bias,
     encoder_bias,
     mask_across,
-    one_hot,
     relative_bias,
     seen_within,
 )
 from espalier.nets.transformer.dropout import Dropout
+from espalier.nets.transformer.embedding import decoder_positions, embed, refuse_longer
 from espalier.nets.transformer.layer_launches import CELLS
 from espalier.nets.transformer.layer_stack import (
     apart,
@@ -53,7 +53,7 @@ Weights = dict[str, Tensor]
 Positions = Literal["relative", "absolute"]
 # Sees the residual stream after a sub-layer: its layer, "attention" or "mlp", the stream.
 Watch = Callable[[int, str, Tensor], None]
-# How narrow Transformers are trained on CUDA: a kernel for a sub-layer, or operation by operation.
+# How narrow and wide Transformers are trained on CUDA: by kernels, or operation by operation.
 Layers = Literal["kernels", "one by one"]
 LAYERS: Layers = "kernels"
 
@@ -188,9 +188,9 @@ def encode(
     after = through if dropout is None else dropout.after
     places = torch.arange(tokens.shape[2], device=tokens.device)
     valid = places < lengths.unsqueeze(-1)
-    z = through(_embed, weights["embedding"], tokens)
+    z = through(embed, weights["embedding"], tokens)
     if shape.positions == "absolute":
-        _refuse_longer(tokens, shape.longest)
+        refuse_longer(tokens, shape.longest)
         z = z + weights["position"][:, None, : tokens.shape[2]].float()
     z = z if dropout is None else dropout(z)
     if watch is None and dropout is None and layers is None and _as_kernels(weights, shape, z):
@@ -224,14 +224,14 @@ def decode(
     Weights with `decoder.position` in place of `decoder.relative` have absolute positions.
     """
     after = through if dropout is None else dropout.after
-    z = through(_embed, weights["embedding"], tokens)
+    z = through(embed, weights["embedding"], tokens)
     relative = weights.get("decoder.relative")
     narrow = dropout is None and relative is not None and _as_kernels(weights, shape, z)
     if narrow and encoded.valid.shape[2] <= CELLS:
         z = _decoder_layers(weights, shape, z, encoded, parts)
         return read_out(weights, through(norm, z, weights["decoder.final_scale"]))
     if relative is None:
-        z = z + _decoder_positions(weights["decoder.position"], tokens, parts)
+        z = z + decoder_positions(weights["decoder.position"], tokens, parts)
         relative = z.new_zeros(len(z), BUCKETS, 1)
     z = z if dropout is None else dropout(z)
     bias = through(decoder_bias, relative, tokens.shape[2], parts)
@@ -247,11 +247,16 @@ def decode(
 
 def _as_kernels(weights: Weights, shape: TransformerShape, stream: Stream) -> bool:
     """Whether all layers are run at once; reading, which has many sizes, goes one by one."""
-    if LAYERS not in get_args(Layers):
-        raise ModelError(f"LAYERS is {LAYERS!r}; use 'kernels' or 'one by one'")
-    if LAYERS == "one by one" or not torch.is_grad_enabled():
+    if one_by_one() or not torch.is_grad_enabled():
         return False
     return is_narrow(shape, weights["embedding"].dtype, stream.device) and fits(stream)
+
+
+def one_by_one() -> bool:
+    """Whether kernels for all layers at once are switched off."""
+    if LAYERS not in get_args(Layers):
+        raise ModelError(f"LAYERS is {LAYERS!r}; use 'kernels' or 'one by one'")
+    return LAYERS == "one by one"
 
 
 def _encoder_layers(
@@ -308,32 +313,6 @@ def cast(weights: Mapping[str, Tensor], dtype: torch.dtype) -> Weights:
     found = {name: torch.empty_like(tensor, dtype=dtype) for name, tensor in weights.items()}
     torch._foreach_copy_(list(found.values()), list(weights.values()))
     return found
-
-
-def _embed(table: Float[Tensor, "E V D"], tokens: Int[Tensor, "E B N"]) -> Stream:
-    """Rows of each member's table, in float32 as the whole stream is.
-
-    A product, not a look-up: with few words its derivative would be many additions to one place.
-    """
-    return product(one_hot(tokens, table.shape[1], table.dtype), table).float()
-
-
-def _decoder_positions(
-    table: Float[Tensor, "E L D"], tokens: Int[Tensor, "E B M"], parts: Int[Tensor, "B M"] | None
-) -> Float[Tensor, "E b M D"]:
-    """Embeddings of tokens' places within their own parts."""
-    _refuse_longer(tokens, table.shape[1])
-    if parts is None:
-        return table[:, None, : tokens.shape[2]].float()
-    before = (parts.unsqueeze(2) == parts.unsqueeze(1)).tril(-1).sum(-1)
-    return through(_embed, table, before.expand_as(tokens))
-
-
-def _refuse_longer(tokens: Int[Tensor, "E B N"], longest: int) -> None:
-    if tokens.shape[2] > longest:
-        raise ModelError(
-            f"the input has {tokens.shape[2]} positions; this model has embeddings for {longest}"
-        )
 
 
 def _by_layer(weights: Weights, stack: str) -> list[dict[str, tuple[Tensor, ...]]]:

@@ -107,7 +107,7 @@ def _backward(
     grid, read, constants = _launch(asking, asked, bias, heads)
     given = (gradient.contiguous(), to_asking, to_seen, to_bias)
     with torch.cuda.device_of(asking):
-        backward[grid](*given, *read, LEARNED=learned, **constants)
+        backward[grid](*given, *read, LEARNED=learned, ADDED=False, **constants)
     return found
 
 
@@ -137,8 +137,10 @@ def _launch(
     biases = biases.expand(members, batch, heads, asks, others)
     blocks = [max(16, 1 << (size - 1).bit_length()) for size in (asks, others)]
     sizes = [batch, heads, asks, others, own, other]
-    read = [asking, seen, biases, *sizes, 1 / math.sqrt(width), *biases.stride()[:4]]
-    constants = {"ASKS": blocks[0], "SEEN": blocks[1], "WIDTH": width}
+    nothing = asking  # in place of where rows begin, and not looked at
+    read = [asking, seen, biases, nothing, nothing, *sizes]
+    read += [1 / math.sqrt(width), *biases.stride()[:4]]
+    constants = {"RAGGED": False, "ASKS": blocks[0], "SEEN": blocks[1], "WIDTH": width}
     return (members * batch * heads,), read, constants | {"num_warps": max(blocks) // 16}
 
 
