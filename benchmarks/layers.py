@@ -1,10 +1,11 @@
 """Layers as kernels against layers one by one: `python -m benchmarks.layers [--layers 16]`.
 
-The same Transformers on SCAN, shared and relative, trained on CUDA in turns: one by one, batches
-laid out with little padding, and as kernels, in rows that kernels take. Steps a second, and errors
-of first logits and gradients against float32 with the same weights: the largest as a share of the
-largest number, and the norm of all as a share of the norm. Needs torch alone, as `benchmarks.learn`
-does; `--out DIR` writes layers.json.
+The same Transformers with relative positions, trained on CUDA in turns. Narrow ones on SCAN, with
+shared weights: one by one, batches laid out with little padding, and as kernels, in rows that
+kernels take. Wide ones on parity (`--parity 8`), five seeds: one by one, a string to a row, and as
+kernels, strings end to end. Steps a second, and errors of first logits and gradients against
+float32 with the same weights: the largest as a share of the largest number, and the norm of all as
+a share of the norm. Needs torch alone, as `benchmarks.learn` does; `--out DIR` writes layers.json.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from benchmarks.attention import share
 from benchmarks.harness import machine
 from benchmarks.learning import describe, learner_of
 from espalier.experiments import translators
+from espalier.experiments.fitted_models import end_to_end_until_fitted
 from espalier.files import write_text
 from espalier.nets import Dice
 from espalier.nets.transformer import cast, model
 from espalier.nets.transformer.layer_stack import is_narrow
 from espalier.runs import matmul_precision
-from espalier.training import ScanRun, TaskLearner, TranslationTask
+from espalier.training import ParityRun, ScanRun, TaskLearner, TranslationTask
+from espalier.training.parity import ParityTask
 from espalier.training.scan_batches import PAD, Packing
 from espalier.training.task_learner import products
 
@@ -47,10 +50,10 @@ def run_by(way: str) -> Iterator[None]:
         model.LAYERS = before
 
 
-def learner_by(way: str, run: ScanRun, device: torch.device) -> TaskLearner:
+def learner_by(way: str, run: ScanRun | ParityRun, device: torch.device) -> TaskLearner:
     """The models at their first step, with batches laid out as suits the way."""
     learner = learner_of(run, device)
-    if way == "one by one":
+    if way == "one by one" and isinstance(run, ScanRun):
         packing = with_little_padding(learner.task.packing).to(device)
         learner.task = replace(learner.task, packing=packing)
     return learner
@@ -77,13 +80,18 @@ def paces(learners: dict[str, TaskLearner], seconds: float) -> dict[str, float]:
 
 
 def logits_and_gradients(
-    task: TranslationTask, weights: dict[str, Tensor], dice: Dice
+    task: TranslationTask | ParityTask, weights: dict[str, Tensor], dice: Dice
 ) -> dict[str, Tensor]:
     """Logits of the examples drawn, one after the other, and gradients of the loss by name."""
     known = {name: tensor.detach().requires_grad_() for name, tensor in weights.items()}
-    logits, actions = (in_order(task.packing, one) for one in task.read(known, task.drawn(dice)))
+    if isinstance(task, ParityTask):
+        logits = task.read(known, dice)[0]
+    else:
+        told = task.read(known, task.drawn(dice))
+        logits, actions = (in_order(task.packing, one) for one in told)
+        logits = logits[actions != PAD]
     gradients = torch.autograd.grad(task.losses(known, dice).sum(), list(known.values()))
-    found = {"logits": logits[actions != PAD], **dict(zip(known, gradients, strict=True))}
+    found = {"logits": logits, **dict(zip(known, gradients, strict=True))}
     return {name: tensor.detach().double().cpu() for name, tensor in found.items()}
 
 
@@ -116,18 +124,29 @@ def norm_share(pairs: Sequence[tuple[Tensor, Tensor]]) -> float:
     return (off / sum(float(right.square().sum()) for _, right in pairs)) ** 0.5
 
 
-def rows(run: ScanRun, seconds: float, device: torch.device) -> list[dict[str, object]]:
+def rows(run: ScanRun | ParityRun, seconds: float, device: torch.device) -> list[dict[str, object]]:
     """A row for each way of one kind of Transformer."""
     learners = {way: learner_by(way, run, device) for way in WAYS}
     wrong, pace = errors(learners), paces(learners, seconds)  # first weights, before steps
     return [
         {"learner": describe(run), "members": len(learner.members), "way": way}
-        | dict(zip(("rows", "cells"), learner.task.packing.parts.shape, strict=True))
+        | dict(zip(("rows", "cells"), laid_out(way, learner), strict=True))
         | {"steps_per_second": round(pace[way], 2)}
         | {"times_as_fast": round(pace[way] / pace["one by one"], 3)}
         | {f"error_{name}": error for name, error in wrong[way].items()}
         for way, learner in learners.items()
     ]
+
+
+def laid_out(way: str, learner: TaskLearner) -> tuple[int, int]:
+    """Rows of a member's batch, and cells of a row; end to end, of the least steps."""
+    task = learner.task
+    if isinstance(task, ParityTask):
+        with run_by(way):
+            least = min(task.capacities(learner.seeds, range(WARM_UP)))
+        whole = (task.recipe.batch, task.tokens.shape[1])
+        return (1, least) if least < whole[0] * whole[1] else whole
+    return task.packing.parts.shape
 
 
 def lines(table: Sequence[dict[str, object]]) -> list[str]:
@@ -147,7 +166,8 @@ def shown(value: object) -> str:
 
 def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--layers", nargs="+", type=int, default=[16])
+    parser.add_argument("--layers", nargs="*", type=int, default=[16], help="on SCAN")
+    parser.add_argument("--parity", nargs="*", type=int, default=[], help="layers, on parity")
     parser.add_argument("--seeds", type=int, default=1, help="members of each of four splits")
     parser.add_argument("--each", type=float, default=2, help="seconds a way and turn")
     parser.add_argument("--out", type=Path)
@@ -158,8 +178,16 @@ def main(words: list[str] | None = None) -> None:
         needed = "Triton from 3.4 on and a CUDA device of capability 9.0 or more"
         raise SystemExit(f"this needs {needed}")
     table: list[dict[str, object]] = []
-    for layers in args.layers:
-        run = replace(base, shape=replace(base.shape, layers=layers), seeds=args.seeds)
+    runs: list[ScanRun | ParityRun] = [
+        replace(base, shape=replace(base.shape, layers=layers), seeds=args.seeds)
+        for layers in args.layers
+    ]
+    runs += [
+        run
+        for run in end_to_end_until_fitted("paper")
+        if run.shape.layers in args.parity and run.shape.positions == "relative"
+    ]
+    for run in runs:
         table += rows(run, args.each, device)
         print("\n".join(lines(table[-len(WAYS) :])), flush=True)
         if args.out is not None:

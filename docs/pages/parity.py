@@ -125,4 +125,6 @@ def known_cells(config: ParityConfig) -> set[tuple[int, int]]:
 
 def _share(rows: pd.DataFrame, of: str, low: int, high: int) -> str:
     some = rows[rows["ones"].between(low, high)]
+    if some.empty:
+        return "-"
     return f"{some[of].sum() / some['strings'].sum():.1%}"

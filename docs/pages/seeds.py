@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from docs.pages.filling import interval, join_rows, markdown, within
-from docs.pages.parity import SLICES, TABLE_2, TABLE_3
+from docs.pages.parity import SLICES, TABLE_2, TABLE_3, beyond
 from docs.pages.runs import (
     NAMES,
     Kind,
@@ -41,6 +41,7 @@ from espalier.experiments.fitted_models import (
 from espalier.files import write_figure
 from espalier.training import check_seeds
 
+EVERY = 10_000  # steps between shares that are shown
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -61,6 +62,8 @@ def seeds_blocks(
                 parts.insert(-1, drawn_in_figure_4(rows, single, pictures))
             case "alta-table-3":
                 parts = table_3_seeds(rows, single, manifests)
+                parts[-1:-1] = drawn_by_length_and_ones(rows, pictures)
+                found |= seed_by_seed(data, rows)
             case _:
                 parts = table_6_seeds(rows, single, manifests)
                 parts.append(drawn(rows, single, pictures))
@@ -251,6 +254,53 @@ def drawn_in_figure_4(rows: pd.DataFrame, single: pd.DataFrame, pictures: Path) 
     seeds = seeds_told(rows, ["program"]).removesuffix(" until fitted")
     said = f"Figure 4 with {seeds} until fitted: accuracy by length and by number of ones"
     return f"![{said}](../images/learning/alta-figure-4-seeds.png)"
+
+
+def seed_by_seed(data: Path, rows: pd.DataFrame) -> dict[str, str]:
+    """What every seed with relative positions answers, and how all fitted training."""
+    relative = rows[rows["positions"] == "relative"]
+    parts = [beyond(own).assign(seed=seed) for seed, own in relative.groupby("seed")]
+    table = pd.concat(parts, ignore_index=True).drop(columns="positions")
+    table = table.sort_values(NAMES[:2], kind="stable")
+    table.insert(2, "seed", table.pop("seed"))
+    blocks = {"beyond-seeds": markdown(table)}
+    if any(data.glob("alta-table-3-seeds-measures.*")):
+        blocks["fitting-seeds"] = markdown(fitting_seeds(data))
+    return blocks
+
+
+def fitting_seeds(data: Path) -> pd.DataFrame:
+    """Of the training strings, the least and the largest share of any seed by step."""
+    measures = join_rows(data, "alta-table-3-seeds-measures", MODEL)
+    some = measures[measures["step"] % EVERY == 0]
+    found = []
+    for kind, own in some.groupby(MODEL):
+        shares = own.groupby("step")["train_accuracy"].agg(["min", "max"])
+        found.append(
+            named(kind)
+            | {
+                f"{step:,}": f"{one['min']:.1%} to {one['max']:.1%}"
+                for step, one in shares.iterrows()
+            }
+        )
+    return pd.DataFrame(found).fillna("-")
+
+
+def drawn_by_length_and_ones(rows: pd.DataFrame, pictures: Path) -> list[str]:
+    """Figures 9 to 11 with several seeds; the pictures' lines."""
+    seeds, found = seeds_told(rows, MODEL).removesuffix(" until fitted"), []
+    for number, shown in (
+        (9, "accuracy by length, with t intervals"),
+        (10, "accuracy by number of ones with relative positions, a line for each seed"),
+        (11, "share of strings answered with 1 by number of ones, a line for each seed"),
+    ):
+        name = f"alta-figure-{number}"
+        figure = experiments.find(name).draw(rows)
+        write_figure(pictures / f"{name}-seeds.png", figure)
+        found.append(
+            f"![Figure {number} with {seeds}: {shown}](../images/learning/{name}-seeds.png)"
+        )
+    return found
 
 
 def drawn(rows: pd.DataFrame, single: pd.DataFrame, pictures: Path) -> str:

@@ -112,3 +112,60 @@ def test_other_variants_of_the_split_by_length_are_no_different():
         best.append((more.mean(), half))
     mean, half = max(best)
     assert f"(at most {mean:.1f} points more, {mean - half:.1f} to {mean + half:.1f})" in PAGE
+
+
+@pytest.fixture(scope="module")
+def relative():
+    """Five seeds of 8 layers with relative positions, trained on parity."""
+    rows = pd.read_parquet(DATA / "alta-table-3-seeds.parquet")
+    return rows[rows["positions"] == "relative"]
+
+
+def share_right(rows: pd.DataFrame) -> pd.Series:
+    """By sharing and seed, in percent."""
+    sums = rows.groupby(["sharing", "seed"])[["right", "strings"]].sum()
+    return 100 * sums["right"] / sums["strings"]
+
+
+def test_relative_positions_do_not_all_fit(relative):
+    short = relative[relative["length"] <= 20]
+    wrong = short["strings"].sub(short["right"]).groupby([short["sharing"], short["seed"]]).sum()
+    assert (wrong["no"] == 0).sum() == 3
+    assert (wrong["yes"] == 0).sum() == 1
+    some = wrong[wrong > 0]
+    assert f"the others are wrong on {some.min()} to {some.max()} of 665" in PAGE
+    assert set(short.groupby(["sharing", "seed"])["strings"].sum()) == {665}
+
+
+def test_longer_strings_with_few_ones_differ_from_seed_to_seed(relative):
+    longer = relative[relative["length"] > 20]
+    few, more, many = (
+        share_right(longer[longer["ones"].between(*ones)]).sort_values()
+        for ones in ((0, 4), (5, 10), (11, 20))
+    )
+    said = f"up to 4 ones the ten seeds have {few.iloc[0]:.0f}% to {few.iloc[-1]:.0f}% right, more"
+    assert said in PAGE
+    rows = pd.read_parquet(DATA / "alta-table-3-seeds.parquet")
+    absolute = rows[(rows["positions"] == "absolute") & (rows["length"] > 20) & (rows["ones"] <= 4)]
+    assert few.min() > share_right(absolute).max()
+    low, high = more.iloc[:6], more.iloc[6:]
+    said = f"four seeds have {high.iloc[0]:.0f}% to {high.iloc[-1]:.0f}% right and six "
+    assert said + f"{low.iloc[0]:.0f}% to {low.iloc[-1]:.0f}%" in PAGE
+    assert f"11 to 20 ones no seed has more than {many.iloc[-1]:.0f}%" in PAGE
+
+
+def test_every_seed_ends_in_one_answer(relative):
+    many = relative[relative["ones"] > 30]
+    sums = many.groupby(["sharing", "seed"])[["odd", "strings"]].sum()
+    own, shared = (
+        (100 * sums["odd"] / sums["strings"]).loc[kind].sort_values().tolist()
+        for kind in ("no", "yes")
+    )
+    assert own[:3] == [0, 0, 0]
+    assert f"the other two 1 to {own[3]:.0f}% and {own[4]:.0f}% of them" in PAGE
+    assert f"With shared weights two answer 1 to {shared[3]:.0f}% and {shared[4]:.0f}%" in PAGE
+    alone = many["length"] == many["ones"]
+    three = sums.loc["yes"].index[sums.loc["yes", "odd"].rank() < 4]
+    told = many[(many["sharing"] == "yes") & many["seed"].isin(three)]
+    assert len(three) == 3
+    assert (told["odd"] == told["strings"].where(~alone, 0)[told.index]).all()

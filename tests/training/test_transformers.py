@@ -69,7 +69,7 @@ def test_products_are_as_trained(parity, scan, monkeypatch):
         seen.append({tensor.dtype for tensor in weights.values()})
         return encode(weights, shape, tokens, **more)
 
-    monkeypatch.setattr("espalier.training.parity.encode", look)
+    monkeypatch.setattr("espalier.nets.transformer.ends.encode", look)
     monkeypatch.setattr("espalier.training.scan_answers.encode", look)
     parity[2].answers(["01"])
     scan[2].translate(["jump"], longest=1)

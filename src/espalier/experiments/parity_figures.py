@@ -8,6 +8,7 @@ is compiled, and all weights are learnt from traces that need only be linearly r
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -267,12 +268,19 @@ def by_ones(rows: pandas.DataFrame, *, of: str) -> pandas.DataFrame:
 
 
 def draw_by_ones(rows: pandas.DataFrame, *, of: str, side: str) -> Figure:
-    """A panel a Transformer: curves that swing between 0 and 1 cannot share one."""
+    """A panel a Transformer, a line a seed: a mean hides curves that swing between 0 and 1."""
+    relative = rows[rows["positions"] == "relative"]
+    seeds = sorted(relative["seed"].unique())
+    styles = itertools.cycle((BLACK, BLUE, RED, ("#2f8f4e", "-.", "D"), ("#8a4fbf", "-", "v")))
+    names = [f"seed {seed}" if len(seeds) > 1 else "_only" for seed in seeds]
+    looks = {seed: (*style, name) for seed, style, name in zip(seeds, styles, names, strict=False)}
     return draw_curves(
-        by_ones(rows, of=of).assign(positions="relative"),
-        {"relative": (*BLACK, "_only")},
+        shares_by(
+            relative.assign(line=relative["seed"]), ["layers", "sharing", "line", "ones"], of=of
+        ),
+        looks,
         x="ones",
-        line="positions",
+        line="line",
         across="layers",
         down="sharing",
         x_label="number of ones (relative positions)",

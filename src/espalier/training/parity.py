@@ -137,17 +137,19 @@ class ParityTask:
 
     def losses(self, weights: Weights, dice: Dice) -> Float[Tensor, " E"]:
         """Mean cross-entropies of the batches drawn."""
+        logits, answers = self.read(weights, dice)
+        shares = logits.log_softmax(-1).gather(-1, answers.unsqueeze(-1))
+        return -shares.squeeze(-1).mean(1)
+
+    def read(
+        self, weights: Weights, dice: Dice
+    ) -> tuple[Float[Tensor, "E B 2"], Int[Tensor, "E B"]]:
+        """The logits of the batches drawn, and what the answers are."""
         below = torch.full_like(dice.seeds, len(self.tokens))
         chosen = dice.choices(0, self.recipe.batch, below)
-        logits = answer_logits(
-            weights,
-            self.shape,
-            self.tokens[chosen],
-            lengths=self.lengths[chosen],
-            cells=self.cells,
-        )
-        shares = logits.log_softmax(-1).gather(-1, self.answers[chosen].unsqueeze(-1))
-        return -shares.squeeze(-1).mean(1)
+        tokens, lengths = self.tokens[chosen], self.lengths[chosen]
+        logits = answer_logits(weights, self.shape, tokens, lengths=lengths, cells=self.cells)
+        return logits, self.answers[chosen]
 
     def capacities(self, seeds: Int[Tensor, " E"], steps: range) -> list[int]:
         """Cells for the largest of each step's batches, where they lie end to end."""
