@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from espalier.errors import ConfigError
 from espalier.training import optimisers
@@ -102,3 +104,23 @@ def test_absolute_steps_do_not_depend_on_the_size_of_what_they_change():
         wanted[member] -= 0.3 * change / max(1.0, float(change.square().mean().sqrt()))
     optimiser_of("adafactor-absolute", weights, 0.3).update([gradient])
     torch.testing.assert_close(weights["matrix"], wanted)
+
+
+@given(st.integers(0, 1 << 30), st.booleans(), st.sampled_from([1e-12, 1e-3, 1.0, 1e6]))
+def test_a_step_by_roots_is_the_step(seed, absolute, size):
+    """Rows and columns without a gradient, and moments of 0, included."""
+    source = torch.Generator().manual_seed(seed)
+    gradient = size * torch.randn(2, 3, 4, 5, generator=source)
+    gradient[0, 1, 2], gradient[1, 0, :, 3], gradient[1, 2] = 0, 0, 0
+    own = torch.randn(2, 3, 4, 5, generator=source)
+    moments = [size**2 * torch.rand(2, 3, *one, generator=source) for one in ((4, 1), (1, 5))]
+    moments[0][:, 1], moments[1][:, 1] = 0, 0
+    share, pace = torch.tensor(0.3), torch.tensor(1e-2)
+    found, other = own.clone(), own.clone()
+    kept = [one.clone() for one in moments]
+    optimisers._matrix_step(found, gradient, *moments, share, pace, absolute)
+    roots = optimisers._roots(gradient, *kept, share)
+    optimisers._step_by_roots(other, gradient, *roots, pace, absolute)
+    torch.testing.assert_close(other, found)
+    torch.testing.assert_close(kept, moments)
+    assert bool(found.isfinite().all())

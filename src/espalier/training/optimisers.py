@@ -100,8 +100,14 @@ class Adafactor:
         for names, moments in zip(self.alike, self.moments, strict=True):
             own = [self.weights[name] for name in names]
             weight, gradient = _together(own), _together([found[name] for name in names])
-            step = fused(_step_of(names[0]), weight)
-            step(weight, gradient, *moments.values(), share, pace, self.absolute)
+            kept = moments.values()
+            if weight.is_cuda and len(moments) == 2:
+                roots = fused(_roots, weight)(gradient, *kept, share)
+                step = fused(_step_by_roots, weight)
+                step(weight, gradient, *roots, pace, self.absolute)
+            else:
+                step = fused(_step_of(names[0]), weight)
+                step(weight, gradient, *kept, share, pace, self.absolute)
             if len(names) > 1:
                 torch._foreach_copy_(own, weight.unbind())
 
@@ -158,10 +164,35 @@ def _matrix_step(
 ) -> None:
     """Update matrices, with second moments estimated from those of their rows and columns."""
     gradient = gradient.to(weight.dtype)
+    mean = _follow(gradient, row, column, share)
+    change = gradient * _inverse_root(row * column / mean)
+    _take(weight, change, pace, (-2, -1), absolute)
+
+
+def _follow(gradient: Tensor, row: Tensor, column: Tensor, share: Tensor) -> Tensor:
+    """Move second moments of rows and columns on; the mean of the former."""
     row.lerp_(gradient.square().mean(-1, keepdim=True), share)
     column.lerp_(gradient.square().mean(-2, keepdim=True), share)
-    mean = row.mean(-2, keepdim=True).clamp(min=torch.finfo(gradient.dtype).eps)
-    change = gradient * _inverse_root(row * column / mean)
+    return row.mean(-2, keepdim=True).clamp(min=torch.finfo(gradient.dtype).eps)
+
+
+def _roots(gradient: Tensor, row: Tensor, column: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    """Of rows and columns what their product is the inverse root of, after moving moments on."""
+    mean = _follow(gradient.to(row.dtype), row, column, share)
+    return (row / mean).rsqrt(), column.rsqrt()
+
+
+def _step_by_roots(
+    weight: Tensor,
+    gradient: Tensor,
+    of_row: Tensor,
+    of_column: Tensor,
+    pace: Tensor,
+    absolute: bool,
+) -> None:
+    """What `_matrix_step` does, up to rounding, without storing anything of a weight's size."""
+    most = 1 / torch.finfo(weight.dtype).eps
+    change = gradient.to(weight.dtype) * (of_row * of_column).clamp(max=most)
     _take(weight, change, pace, (-2, -1), absolute)
 
 
