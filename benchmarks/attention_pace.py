@@ -2,8 +2,8 @@
 
 Steps a second of parity with 8 layers and of SCAN with 2 and 6, at the paper's sizes, on CUDA: with
 our Triton kernels, with torch's scaled_dot_product_attention, and product by product as
-torch.compile fuses it. Each way has a process of its own, since compiled functions are cached; ways
-take turns.
+torch.compile fuses it. All else is done layer by layer and operation by operation. Each way has a
+process of its own, since compiled functions are cached; ways take turns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from benchmarks.harness import report
 from espalier.experiments import end_to_end, translators
-from espalier.nets.transformer import sublayers
+from espalier.nets.transformer import model, sublayers
 from espalier.runs import choose_device
 
 WAYS = ("kernels", "torch", "products")
@@ -41,7 +41,7 @@ def learners(scale: str) -> dict:
 
 def paces(way: str, args: argparse.Namespace) -> dict[str, float]:
     """Steps a second of every learner, attending one way; printed as JSON for who started this."""
-    sublayers.ATTENTION = way
+    sublayers.ATTENTION, model.LAYERS = way, "one by one"
     device, found = choose_device(args.device), {}
     for name, config in learners(args.scale).items():
         learner = config.prepare(device).learner

@@ -24,7 +24,7 @@ from docs.pages.scan import (
     after_as_many,
     draw_scan,
     left_out,
-    steps_told,
+    steps_in_words,
     table_6,
     taught,
     twice,
@@ -72,7 +72,7 @@ def learning(docs: Path = DOCS) -> list[str]:
         blocks |= {
             "run-scan": markdown(taught(of_kind(manifests, "scan"))),
             "alta-table-6": markdown(table_6(steps)),
-            "fewer-steps": steps_told(steps),
+            "fewer-steps": steps_in_words(steps),
             "after-as-many": markdown(after_as_many(steps)),
             "twice": markdown(twice(steps, read_rows(data, "alta-table-6-earlier"))),
             "left-out": left_out(steps),

@@ -88,7 +88,7 @@ def with_measures(rows: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
         more[["variant", "seed", "step"]].assign(
             way=way, actions=0, within=0, right=more[share] * commands, commands=commands
         )
-        for way, share in (("greedy", "accuracy"), ("END told", "told_end"))
+        for way, share in (("greedy", "accuracy"), ("END given", "end_given"))
     ]
     return pd.concat([rows, *parts], ignore_index=True)
 

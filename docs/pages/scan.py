@@ -55,7 +55,7 @@ def table_6(rows: pd.DataFrame) -> pd.DataFrame:
         row: dict[str, object] = dict(zip(["split", "shared", "positions"], kind, strict=True))
         for depth in trained:
             row[f"{depth}, paper"] = f"{paper[depth]}%" if depth in paper else "-"
-            for title, name in {"here": "mean", "told END": "told_end"}.items():
+            for title, name in {"here": "mean", "END given": "end_given"}.items():
                 here = table[name].get((*kind, depth)) if name in table else None
                 none = here is None or pd.isna(here)
                 mark = "" if none else marks.get(steps[(*kind, depth)], "")
@@ -71,7 +71,7 @@ def fewer_steps(rows: pd.DataFrame) -> dict[int, str]:
     return dict(zip(sorted(set(last) - {last.max()}), marks, strict=False))
 
 
-def steps_told(rows: pd.DataFrame) -> str:
+def steps_in_words(rows: pd.DataFrame) -> str:
     """What the table's marks mean."""
     most, marks = rows["step"].max(), fewer_steps(rows)
     if not marks:

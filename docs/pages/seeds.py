@@ -75,7 +75,7 @@ def command(name: str) -> str:
     return f'`espalier reproduce {name} --scale paper --only "until fitted"`'
 
 
-def seeds_told(rows: pd.DataFrame, by: list[str]) -> str:
+def seeds_in_words(rows: pd.DataFrame, by: list[str]) -> str:
     """How many seeds there are of each, in words."""
     counts = sorted(set(rows.groupby(by)["seed"].nunique()))
     least, most = (WORDS[n] if n < len(WORDS) else str(n) for n in (counts[0], counts[-1]))
@@ -98,7 +98,9 @@ def table_2_seeds(rows: pd.DataFrame, single: pd.DataFrame, manifests: Manifests
     for program in programs:
         if program in found.index:
             run = runs.get((PROGRAMS[program],))
-            slices = slices_of(found.loc[program], TABLE_2[program], seeds_told(rows, ["program"]))
+            slices = slices_of(
+                found.loc[program], TABLE_2[program], seeds_in_words(rows, ["program"])
+            )
             steps = {"steps": ended(int(found.loc[program, "step"]), run)}
             lines.append({"program": PROGRAMS[program]} | slices | steps)
         else:
@@ -113,7 +115,7 @@ def table_3_seeds(rows: pd.DataFrame, single: pd.DataFrame, manifests: Manifests
     found, lines, missing = by_slices("alta-table-3", rows, single, by=MODEL), [], []
     for kind in kinds:
         if kind in found.index:
-            slices = slices_of(found.loc[kind], TABLE_3[kind], seeds_told(rows, MODEL))
+            slices = slices_of(found.loc[kind], TABLE_3[kind], seeds_in_words(rows, MODEL))
             steps = {"steps": ended(int(found.loc[kind, "step"]), runs.get(kind))}
             lines.append(named(kind) | slices | steps)
         else:
@@ -146,7 +148,7 @@ def table_6_seeds(rows: pd.DataFrame, single: pd.DataFrame, manifests: Manifests
     several, one, lines = summary(rows), summary(single)["mean"], []
     runs = by_kind(of_kind(manifests, "scan"))
     ends = translators_ended(rows, runs)
-    seeds = {n: seeds_told(own, MODEL) for n, own in rows.groupby("layers")}
+    seeds = {n: seeds_in_words(own, MODEL) for n, own in rows.groupby("layers")}
     depths = [n for n in DEPTHS if n in seeds]
     for kind, printed in TABLE_6.items():
         line: dict[str, object] = dict(zip(["split", *NAMES[1:]], kind, strict=True))
@@ -157,7 +159,7 @@ def table_6_seeds(rows: pd.DataFrame, single: pd.DataFrame, manifests: Manifests
             line[f"{n}, paper"] = f"{paper[n]}%" if n in paper else "-"
             line[f"{n}, one seed"] = share_of(alone)
             line[f"{n}, {seeds[n]}"] = "-" if cell is None else interval(cell)
-            line[f"{n}, told END"] = "-" if cell is None else share_of(cell["told_end"])
+            line[f"{n}, END given"] = "-" if cell is None else share_of(cell["end_given"])
             line[f"{n}, steps"] = ends.get((n, *kind[1:]), "-")
         if any((n, *kind[1:]) in ends for n in depths):
             lines.append(line)
@@ -251,7 +253,7 @@ def drawn_in_figure_4(rows: pd.DataFrame, single: pd.DataFrame, pictures: Path) 
     every = pd.concat([single[~alone], rows])
     figure = experiments.find("alta-figure-4").draw(every)
     write_figure(pictures / "alta-figure-4-seeds.png", figure)
-    seeds = seeds_told(rows, ["program"]).removesuffix(" until fitted")
+    seeds = seeds_in_words(rows, ["program"]).removesuffix(" until fitted")
     said = f"Figure 4 with {seeds} until fitted: accuracy by length and by number of ones"
     return f"![{said}](../images/learning/alta-figure-4-seeds.png)"
 
@@ -288,7 +290,7 @@ def fitting_seeds(data: Path) -> pd.DataFrame:
 
 def drawn_by_length_and_ones(rows: pd.DataFrame, pictures: Path) -> list[str]:
     """Figures 9 to 11 with several seeds; the pictures' lines."""
-    seeds, found = seeds_told(rows, MODEL).removesuffix(" until fitted"), []
+    seeds, found = seeds_in_words(rows, MODEL).removesuffix(" until fitted"), []
     for number, shown in (
         (9, "accuracy by length, with t intervals"),
         (10, "accuracy by number of ones with relative positions, a line for each seed"),
@@ -308,7 +310,7 @@ def drawn(rows: pd.DataFrame, single: pd.DataFrame, pictures: Path) -> str:
     rows = rows[rows.groupby(MODEL)["seed"].transform("nunique") > 1]
     if rows.empty:
         return ""
-    seeds = seeds_told(rows, MODEL)
+    seeds = seeds_in_words(rows, MODEL)
     figure = draw_seeds(summary(rows), summary(single), seeds)
     write_figure(pictures / "alta-table-6-seeds.png", figure)
     said = f"Test accuracy of {seeds} with t intervals, of one seed and in the paper, by split"

@@ -101,9 +101,9 @@ def by_ones(spread: pd.DataFrame, zero: pd.DataFrame) -> pd.DataFrame:
 
 
 def translators(rows: pd.DataFrame) -> pd.DataFrame:
-    """Test commands answered rightly, and with END told, by number of layers."""
+    """Test commands answered rightly, and with END given, by number of layers."""
     table = experiments.find("alta-table-6").tabulate(rows)
-    cells = [f"{row.mean:.3f} ({row.told_end:.3f})" for row in table.itertuples()]
+    cells = [f"{row.mean:.3f} ({row.end_given:.3f})" for row in table.itertuples()]
     layers = [f"{n} layer" if n == 1 else f"{n} layers" for n in table["layers"]]
     wide = table.assign(cell=cells, column=layers).rename(columns={"sharing": "shared"})
     wide = wide.pivot(index=["shared", "positions"], columns="column", values="cell")

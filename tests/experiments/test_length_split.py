@@ -51,13 +51,13 @@ def test_every_variant_has_every_way_at_every_step(rows):
 def test_table_and_picture_are_of_all_rows(rows):
     table = EXPERIMENT.tabulate(rows).set_index(["variant", "way"])
     every = shares(rows)
-    own = every[(every["variant"] == "dropout") & (every["way"] == "END told")]
-    assert table.loc[("dropout", "END told"), "mean"] == np.mean(own[own["step"] == 4]["accuracy"])
+    own = every[(every["variant"] == "dropout") & (every["way"] == "END given")]
+    assert table.loc[("dropout", "END given"), "mean"] == np.mean(own[own["step"] == 4]["accuracy"])
     greedy = every[(every["variant"] == "dropout") & (every["way"] == "greedy")]
     best = greedy.groupby("seed")["accuracy"].max().mean()
     assert table.loc[("dropout", BEST), "mean"] == best
     panels = EXPERIMENT.draw(rows).axes
-    assert [panel.get_title() for panel in panels[:2]] == ["greedy", "END told"]
+    assert [panel.get_title() for panel in panels[:2]] == ["greedy", "END given"]
     assert len(panels) == 4
 
 

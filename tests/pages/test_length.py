@@ -35,7 +35,7 @@ def rows():
             for step in range(10, last + 1, 10):
                 found.append(line(variant, seed, step, "greedy", 24, short, 8 + 2 * seed, 20))
                 found.append(line(variant, seed, step, "greedy", 25, 0, 0, 80))
-                found.append(line(variant, seed, step, "END told", 24, short, 20, 20))
+                found.append(line(variant, seed, step, "END given", 24, short, 20, 20))
                 found.append(line(variant, seed, step, TRAINING, 0, 1, 5, 5))
             found.append(line(variant, seed, last, BEAMS, 24, short, 1, 2))
     return pd.DataFrame(found)
@@ -58,7 +58,7 @@ def test_tables_say_what_the_rows_do(rows):
     assert ways["steps"] == {"reference": "20", "turns in two pieces": "10"}
     assert ways["seeds"] == {"reference": "2", "turns in two pieces": "2"}
     assert ways["greedy"]["reference"] == "**9.0% ± 12.7%**"
-    assert ways["END told"]["reference"] == "100.0% ± 0.0%"
+    assert ways["END given"]["reference"] == "100.0% ± 0.0%"
     assert ways[BEAMS]["reference"] == "50.0% ± 0.0%"
     (steps,) = tables_of(blocks["length-steps"])
     assert steps["turns in two pieces"] == {"10": "**9.0% ± 12.7%**", "20": "-"}
@@ -159,7 +159,7 @@ def test_what_training_measured_stands_where_nothing_else_was_counted(rows, tmp_
     own = rows[rows["variant"] == "turns in two pieces"]
     steps = [(name, step) for name in ("turns in two pieces", "dropout") for step in (5, 10)]
     measures = pd.DataFrame(
-        {"variant": name, "seed": seed, "step": step, "accuracy": 0.02, "told_end": 0.5}
+        {"variant": name, "seed": seed, "step": step, "accuracy": 0.02, "end_given": 0.5}
         for name, step in steps
         for seed in (0, 1)
     )

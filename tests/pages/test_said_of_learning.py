@@ -73,10 +73,10 @@ def test_variants_of_the_split_by_length_after_equal_steps():
     rows = pd.read_parquet(DATA / "alta-length-split-paper.parquet")
     sums = rows.groupby(["variant", "way", "step", "seed"])[["right", "commands"]].sum()
     share = 100 * sums["right"] / sums["commands"]
-    told = share.xs("END told", level="way").xs(15_000, level="step")
+    told = share.xs("END given", level="way").xs(15_000, level="step")
     more = told["END untrained"] - told["reference"]
     half = stats.t.ppf(0.975, 3) * stats.sem(more)
-    said = f'{more.mean():.0f} points more are right with "END told", ± {half:.0f}, '
+    said = f'{more.mean():.0f} points more are right with "END given", ± {half:.0f}, '
     said += f"{told['END untrained'].mean():.1f}% in place of {told['reference'].mean():.1f}%"
     assert said in PAGE
     turns = share["turns in two pieces"]["greedy"]
@@ -94,10 +94,10 @@ def test_other_variants_of_the_split_by_length_are_no_different():
     rows = pd.read_parquet(DATA / "alta-length-split-paper.parquet")
     sums = rows.groupby(["variant", "way", "step", "seed"])[["right", "commands"]].sum()
     share = 100 * sums["right"] / sums["commands"]
-    told = share.xs("END told", level="way").xs(15_000, level="step")
+    told = share.xs("END given", level="way").xs(15_000, level="step")
     for variant, said in (
         ("dropout", "{:.0f} points more after as many steps, ± {:.0f}"),
-        ("absolute decoder positions", 'with "END told", {:.0f} points ± {:.0f}'),
+        ("absolute decoder positions", 'with "END given", {:.0f} points ± {:.0f}'),
     ):
         more = told[variant] - told["reference"]
         half = stats.t.ppf(0.975, 3) * stats.sem(more)

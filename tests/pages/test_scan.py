@@ -11,7 +11,7 @@ from docs.pages.scan import (
     left_out,
     mark_fewer_steps,
     put_the_papers_beside,
-    steps_told,
+    steps_in_words,
     table_6,
     taught,
     twice,
@@ -35,22 +35,22 @@ def rows():
                 share = (number + len(split)) / 100 * (step == 20)
                 measured = {"train_loss": 0.1, "train_accuracy": 1.0, "accuracy": share}
                 if number:  # the first was measured before there was such a thing
-                    measured["told_end"] = 2 * share
+                    measured["end_given"] = 2 * share
                 found.append(kind | measured | {"layers": layers, "seed": 0, "step": step})
     return pd.DataFrame(found)
 
 
 def test_the_table_has_the_papers_numbers_and_ours(rows):
     table = table_6(rows).set_index(["split", "shared", "positions"])
-    titles = ("paper", "here", "told END")
+    titles = ("paper", "here", "END given")
     assert list(table) == [f"{depth}, {title}" for depth in (2, 6) for title in titles]
     assert len(table) == len(TABLE_6)
     kept = ["13%", "6.0%", "12.0%", "7%", "-", "-"]
     assert table.loc[("mcd2", "no", "relative")].tolist() == kept
     earlier = ["11%", "6.0%", "-", "10%", "10.0%", "20.0%"]
     assert table.loc[("length", "yes", "relative")].tolist() == earlier
-    untold = table_6(rows.drop(columns="told_end")).set_index(["split", "shared", "positions"])
-    assert set(untold["2, told END"]) == {"-"}
+    untold = table_6(rows.drop(columns="end_given")).set_index(["split", "shared", "positions"])
+    assert set(untold["2, END given"]) == {"-"}
     assert untold["2, here"].equals(table["2, here"])
 
 
@@ -60,8 +60,8 @@ def test_fewer_steps_are_marked_and_their_last_counts(rows):
     table = table_6(few).set_index(["split", "shared", "positions"])
     kept = ["11%", "6.0%", "-", "10%", "10.0%*", "20.0%*"]
     assert table.loc[("length", "yes", "relative")].tolist() == kept
-    assert steps_told(few) == "`*`: after 15 steps in place of 20."
-    assert steps_told(rows) == "All after 20 steps."
+    assert steps_in_words(few) == "`*`: after 15 steps in place of 20."
+    assert steps_in_words(rows) == "All after 20 steps."
 
 
 def test_every_number_of_steps_has_a_mark_of_its_own(rows):
@@ -71,7 +71,7 @@ def test_every_number_of_steps_has_a_mark_of_its_own(rows):
     assert table.loc[("length", "yes", "relative"), "6, here"] == "10.0%†"
     assert table.loc[("length", "no", "relative"), "2, here"] == "8.0%*"
     assert table.loc[("length", "yes", "relative"), "2, here"] == "6.0%"
-    assert steps_told(few) == "`*`: after 12 steps; `†`: after 15 steps in place of 20."
+    assert steps_in_words(few) == "`*`: after 12 steps; `†`: after 15 steps in place of 20."
 
 
 def test_marks_do_not_run_out(rows):
@@ -80,7 +80,7 @@ def test_marks_do_not_run_out(rows):
     assert list(marks) == [2, 6, 16, 32, 64, 128]
     assert len(set(marks.values())) == 6
     assert table_6(many)["128, here"].str.endswith(marks[128]).sum() > 0
-    assert steps_told(many).endswith(f"`{marks[128]}`: after 128 steps in place of 256.")
+    assert steps_in_words(many).endswith(f"`{marks[128]}`: after 128 steps in place of 256.")
 
 
 def test_rings_in_the_figure_are_for_fewer_steps_alone(rows):

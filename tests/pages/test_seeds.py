@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from docs.pages.parity import TABLE_3
 from docs.pages.scan import DEPTHS, TABLE_6
-from docs.pages.seeds import counted, seeds_blocks, seeds_told, translators_ended
+from docs.pages.seeds import counted, seeds_blocks, seeds_in_words, translators_ended
 
 MODELS = [(2, "yes", "relative"), (2, "no", "absolute"), (6, "yes", "relative")]
 
@@ -22,7 +22,7 @@ def scan_rows(models, *, seeds, steps, until):
                     spread = 0.01 * (seed - seeds // 2)
                     fit = 0.5 if step == steps[0] else 1.0
                     measured = {"train_loss": 0.1, "train_accuracy": fit}
-                    measured |= {"accuracy": paper + spread, "told_end": 0.5 + spread}
+                    measured |= {"accuracy": paper + spread, "end_given": 0.5 + spread}
                     found.append(kind | measured)
     return pd.DataFrame(found)
 
@@ -75,7 +75,7 @@ def test_table_6_has_intervals_beside_single_seeds_and_names_what_is_missing(
         "9.0%",
         "9.0% ± 2.0%",
     ]
-    assert both["6, told END"] == "50.0%"
+    assert both["6, END given"] == "50.0%"
     assert both["6, steps"] == "20,000"
     alone = lines["mcd3", "no", "absolute"]
     assert (alone["2, one seed"], alone["6, one seed"]) == ("90.0%", "90.0%")
@@ -186,9 +186,12 @@ def test_tables_2_and_3_say_how_many_seeds_there_are_and_what_was_not_fitted(tmp
 
 def test_seeds_are_counted_in_words(five):
     by = ["layers", "sharing", "positions"]
-    assert seeds_told(five, by) == "five seeds"
-    assert seeds_told(five[(five["layers"] == 2) | (five["seed"] < 3)], by) == "three to five seeds"
-    assert seeds_told(five[five["seed"] == 0], by) == "one seed until fitted"
+    assert seeds_in_words(five, by) == "five seeds"
+    assert (
+        seeds_in_words(five[(five["layers"] == 2) | (five["seed"] < 3)], by)
+        == "three to five seeds"
+    )
+    assert seeds_in_words(five[five["seed"] == 0], by) == "one seed until fitted"
 
 
 def test_a_single_seed_until_fitted_has_a_column_and_no_interval(tmp_path, single, five):

@@ -191,11 +191,11 @@ def test_tables_become_parquet(tmp_path):
 def test_a_column_that_came_later_is_kept(tmp_path):
     """As in a run resumed by a version that measures more."""
     folder = RunFolder.create(tmp_path)
-    folder.append_rows([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0, "told_end": 0.5}])
+    folder.append_rows([{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0, "end_given": 0.5}])
     folder.tidy()
     assert folder.rows() == [
-        {"step": 1, "loss": 2.0, "told_end": None},
-        {"step": 2, "loss": 1.0, "told_end": 0.5},
+        {"step": 1, "loss": 2.0, "end_given": None},
+        {"step": 2, "loss": 1.0, "end_given": 0.5},
     ]
 
 

@@ -23,7 +23,7 @@ from espalier.training.optimisers import optimiser_of
 from espalier.training.parity import ParityTask, predict
 from espalier.training.scan import LONGEST, TranslationTask, _packed
 from espalier.training.scan_batches import END, PAD, START, Packing, Pairs, read_split
-from espalier.training.scan_counts import action_logits, counted, end_told, exactly
+from espalier.training.scan_counts import action_logits, counted, end_given, exactly
 
 CPU = torch.device("cpu")
 SIZES = {"width": 8, "hidden": 8, "heads": 2, "head_width": 4, "layers": 2, "longest": 16}
@@ -122,7 +122,7 @@ def test_one_pass_decides_what_greedy_decoding_would_give():
     for row in range(0, 12, 3):
         actions[row] = torch.tensor([*written[row], PAD, PAD][:3])
         actions[row + 1] = torch.tensor([*unstopped[row + 1][:2], END])
-    ways = {"exactly": exactly, "told": end_told}
+    ways = {"exactly": exactly, "told": end_given}
     found = counted(weights, run.shape, Pairs(test.commands, actions), ways)
     right, told = (found[name].bool() for name in ways)
     wanted = [[code for code in row if code != PAD] for row in actions.tolist()]

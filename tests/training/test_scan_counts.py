@@ -73,11 +73,11 @@ def slowly(read, actions):
     likeliest = [int(read(*truth[:n]).argmax()) == truth[n] for n in range(size)]
     return {
         "greedy": greedy == truth,
-        "END told": untold[:-1] == truth[:-1],
+        "END given": untold[:-1] == truth[:-1],
         "END not before training's longest": write(read, size, later) == truth,
         **{f"END lowered by {much}": write(read, size, lower(much)) == truth for much in LOWERED},
         CUT: greedy[:LONGEST] == truth[:LONGEST],
-        f"{CUT}, END told": untold[: min(LONGEST, size - 1)] == truth[:-1][:LONGEST],
+        f"{CUT}, END given": untold[: min(LONGEST, size - 1)] == truth[:-1][:LONGEST],
         "cut at half of training's longest": greedy[:1] == truth[:1],
         "share of symbols": sum(likeliest) / size,
     }

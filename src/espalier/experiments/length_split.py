@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BEAMED = 10  # beam search on one in so many test commands, after the last step only
 TRAINING, BEAMS, BEST = "training's commands", "beams of 4", "greedy, best step"
-_DRAWN = ("greedy", "END told", "END not before training's longest", "cut at training's longest")
+_DRAWN = ("greedy", "END given", "END not before training's longest", "cut at training's longest")
 _TITLES = {"END not before training's longest": "END not before\ntraining's longest"} | {
     "cut at training's longest": "cut at\ntraining's longest"
 }

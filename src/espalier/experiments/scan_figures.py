@@ -46,7 +46,7 @@ def translator_rows(run: ScanRun, cache: RunCache) -> list[Row]:
         "positions": run.shape.positions,
         "until": run.recipe.until,
     }
-    kept = ("split", "seed", "step", "train_loss", "train_accuracy", "accuracy", "told_end")
+    kept = ("split", "seed", "step", "train_loss", "train_accuracy", "accuracy", "end_given")
     # A run that was begun by an earlier version has rows without the last, or with None.
     return [
         labels | {name: row[name] for name in kept if row.get(name) is not None} for row in found
@@ -62,11 +62,11 @@ def at_the_end(rows: pandas.DataFrame) -> pandas.DataFrame:
 def tabulate(rows: pandas.DataFrame) -> pandas.DataFrame:
     """Test accuracy at the end of training; depths that were not trained have no row.
 
-    `training` is of training's commands, `told_end` of the test's if END comes when it should;
+    `training` is of training's commands, `end_given` of the test's if END comes when it should;
     `step` is the last.
     """
     last = at_the_end(rows)
-    others = [name for name in ("train_accuracy", "told_end", "step") if name in last]
+    others = [name for name in ("train_accuracy", "end_given", "step") if name in last]
     means = last.groupby(_MODEL)[others].mean().rename(columns={"train_accuracy": "training"})
     means["step"] = means["step"].astype(int)
     return summarise(last, "accuracy", by=_MODEL).join(means, on=_MODEL)

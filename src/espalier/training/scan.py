@@ -2,7 +2,7 @@
 
 An answer is right if greedy decoding gives every action and then END. That is so exactly if, given
 the right actions so far, the next one is always the likeliest: one pass over the true actions
-decides it. The same pass gives `told_end`, whether it would be right if END could come only in its
+decides it. The same pass gives `end_given`, whether it would be right if END could come only in its
 place: what to do, and when to stop, are measured separately.
 
 Of a batch of B, example i is drawn from the i-th of B equal parts of the examples in order of
@@ -50,7 +50,7 @@ from espalier.training.scan_batches import (
     symbols_of,
     widths,
 )
-from espalier.training.scan_counts import counted, end_told, exactly
+from espalier.training.scan_counts import counted, end_given, exactly
 from espalier.training.task_learner import TaskLearner, step_plan
 from espalier.training.train import Prepared, Trainable
 from espalier.training.transformers import in_precision
@@ -232,7 +232,7 @@ class TranslationTask:
         for member, (fit, test) in enumerate(zip(self.fits, self.tests, strict=True)):
             own = {name: tensor[member : member + 1] for name, tensor in weights.items()}
             shares = counted(own, self.shape, fit, {"train_accuracy": exactly})
-            shares |= counted(own, self.shape, test, {"accuracy": exactly, "told_end": end_told})
+            shares |= counted(own, self.shape, test, {"accuracy": exactly, "end_given": end_given})
             found.append({name: float(some.double().mean()) for name, some in shares.items()})
         return found
 

@@ -27,16 +27,16 @@ def ways_of_counting(longest: int) -> dict[str, Way]:
     """Every way by its name; `longest` is how many symbols the longest training answer has.
 
     >>> list(ways_of_counting(22))[:2]
-    ['greedy', 'END told']
+    ['greedy', 'END given']
     """
     lowered = {f"END lowered by {much}": end_lowered(much) for much in LOWERED}
     return {
         "greedy": exactly,
-        "END told": end_told,
+        "END given": end_given,
         "END not before training's longest": end_not_before(longest),
         **lowered,
         "cut at training's longest": cut_at(longest, exactly),
-        "cut at training's longest, END told": cut_at(longest, end_told),
+        "cut at training's longest, END given": cut_at(longest, end_given),
         "cut at half of training's longest": cut_at(longest // 2, exactly),
         "share of symbols": share_of_symbols,
     }
@@ -47,7 +47,7 @@ def exactly(logits: Float[Tensor, "M T O"], actions: Int[Tensor, "M T"]) -> Floa
     return _hits(logits, actions).all(-1).float()
 
 
-def end_told(logits: Float[Tensor, "M T O"], actions: Int[Tensor, "M T"]) -> Float[Tensor, " M"]:
+def end_given(logits: Float[Tensor, "M T O"], actions: Int[Tensor, "M T"]) -> Float[Tensor, " M"]:
     """Every symbol, if END could come only after the last."""
     never = logits.clone()
     never[..., END] = -math.inf

@@ -206,7 +206,7 @@ export function programsView({ ask, state, update, say, live }) {
     fed = past ? past.cells([stepper.at, row, column]) : new Map();
     show();
     panel.draw(past, [stepper.at, row, column]);
-    if (sets.length) return panel.why({ error: "Why is told of the program's own run: take back what was set to ask." });
+    if (sets.length) return panel.why({ error: "Why is answered for the program's own run only: undo what was set, then ask." });
     const place = run.data.steps[stepper.at].place;
     panel.why(await ask("why", { ...asked(), step: place, variable: run.data.names[row], position: column }));
   }
