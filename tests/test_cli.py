@@ -316,10 +316,14 @@ def test_messages_that_cannot_be_written_fail_nothing(tmp_path, stderr: str) -> 
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
-def test_output_onto_a_full_disk_is_told_in_one_line() -> None:
-    found = in_shell("run histogram hello > /dev/full")
+@pytest.mark.parametrize(
+    ("stdout", "why"),
+    [(">/dev/full", b"No space left on device"), ("1</dev/null", b"Bad file descriptor")],
+)
+def test_output_that_cannot_be_written_is_an_error_of_one_line(stdout: str, why: bytes) -> None:
+    found = in_shell(f"run histogram hello {stdout}")
     assert found.returncode == 2
-    assert found.stderr == b"espalier: cannot use the output: No space left on device\n"
+    assert found.stderr == b"espalier: cannot use the output: " + why + b"\n"
 
 
 @pytest.mark.parametrize(

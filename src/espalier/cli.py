@@ -34,7 +34,8 @@ from espalier.commands import (
 from espalier.errors import EspalierError, harmless
 from espalier.version import __version__
 
-_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)  # what a full or broken disk says
+# What a full or broken disk says, and, the last, a stream that was opened for reading.
+_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF)
 LONGEST_NAME = 200  # characters of a file's name that are shown
 
 app = App(
