@@ -4,7 +4,7 @@ Products are left to torch; what surrounds them reads and writes the stream once
 matrices that layers share are summed by the products themselves.
 
 E members, B inputs, T cells of a member, D residual, F hidden, H heads, I all of them side by side,
-O layers with weights of their own, N positions of the longest input.
+J three times that, O layers with weights of their own, N positions of the longest input.
 """
 
 from __future__ import annotations
@@ -28,7 +28,16 @@ if TYPE_CHECKING:
 EACH, IN_ALL = 4, 8  # cells of a program at a time, and through a norm's backward pass
 NUMBERS = 2048  # of a program of an activation
 
-Matrices = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+
+class Weights(NamedTuple):
+    """An encoder's, or a layer's of it without the axis O, or their gradients."""
+
+    scale: Float[Tensor, "E O D"]
+    asking: Float[Tensor, "E O D J"]  # queries, keys and values side by side
+    output: Float[Tensor, "E O I D"]
+    mlp_scale: Float[Tensor, "E O D"]
+    inner: Float[Tensor, "E O D F"]
+    outer: Float[Tensor, "E O F D"]
 
 
 class Sizes(NamedTuple):
@@ -57,17 +66,22 @@ def is_wide(
     )
 
 
-def matrices(weights: Mapping[str, Tensor]) -> Matrices:
+def side_by_side(weights: Mapping[str, Tensor]) -> Weights:
     """An encoder's weights as `run_wide` takes them."""
     attention = [weights[f"encoder.self.{part}"] for part in ("query", "key", "value")]
-    outputs = [weights[f"encoder.mlp.{part}"] for part in ("scale", "inner", "outer")]
-    scale, output = weights["encoder.self.scale"], weights["encoder.self.output"]
-    return scale, torch.cat(attention, -1), output, outputs[0], outputs[1], outputs[2]
+    return Weights(
+        scale=weights["encoder.self.scale"],
+        asking=torch.cat(attention, -1),
+        output=weights["encoder.self.output"],
+        mlp_scale=weights["encoder.mlp.scale"],
+        inner=weights["encoder.mlp.inner"],
+        outer=weights["encoder.mlp.outer"],
+    )
 
 
 def run_wide(
     stream: Float[Tensor, "E T D"],
-    weights: Matrices,
+    weights: Weights,
     rows: EndToEnd,
     *,
     layers: int,
@@ -92,7 +106,7 @@ class _Plan:
 
 
 @dataclass(eq=False)
-class _Kept:
+class _Saved:
     """What a layer's backward pass needs of its forward pass: streams, and what products read."""
 
     streams: list[Tensor]
@@ -110,9 +124,9 @@ class _Layers(torch.autograd.Function):
     def forward(
         ctx: Any, plan: _Plan, stream: Tensor, relative: Tensor | None, *weights: Tensor
     ) -> Tensor:
-        stack = _Stack(plan, relative, weights)
+        stack = _Stack(plan, relative, Weights(*weights))
         with torch.cuda.device_of(stream):
-            found, ctx.kept = stack.forward(stream.contiguous())
+            found, ctx.saved = stack.forward(stream.contiguous())
         ctx.plan = plan
         ctx.save_for_backward(relative, *weights)
         return found
@@ -121,69 +135,66 @@ class _Layers(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         relative, *weights = ctx.saved_tensors
-        if not ctx.kept:
+        if not ctx.saved:
             raise RuntimeError("gradients through these layers can be taken once for each pass")
-        stack = _Stack(ctx.plan, relative, weights)
+        stack = _Stack(ctx.plan, relative, Weights(*weights))
+        own = gradient.clone(memory_format=torch.contiguous_format)
         with torch.cuda.device_of(gradient):
-            return None, *stack.backward(
-                gradient.clone(memory_format=torch.contiguous_format), ctx.kept
-            )
+            return None, *stack.backward(own, ctx.saved)
 
 
 class _Stack:
     """The layers with their weights, each with axes of members and own layers."""
 
-    def __init__(self, plan: _Plan, relative: Tensor | None, weights: Any) -> None:
-        self.plan, self.relative, self.weights = plan, relative, tuple(weights)
-        self.own = self.weights[0].shape[1]
+    def __init__(self, plan: _Plan, relative: Tensor | None, weights: Weights) -> None:
+        self.plan, self.relative, self.weights = plan, relative, weights
+        self.own = weights.scale.shape[1]
 
-    def of(self, layer: int) -> list[Tensor]:
+    def of(self, layer: int) -> Weights:
         """A layer's weights."""
-        return [one[:, layer % self.own] for one in self.weights]
+        return Weights(*(one[:, layer % self.own] for one in self.weights))
 
-    def forward(self, z: Float[Tensor, "E T D"]) -> tuple[Float[Tensor, "E T D"], list[_Kept]]:
-        """The stream after the last layer, and what was kept of every layer."""
-        kept: list[_Kept] = []
+    def forward(self, z: Float[Tensor, "E T D"]) -> tuple[Float[Tensor, "E T D"], list[_Saved]]:
+        """The stream after the last layer, and what every layer's backward pass needs."""
+        saved: list[_Saved] = []
         added: Tensor | None = None
         for layer in range(self.plan.layers):
-            scale, asking, output, mlp_scale, inner, outer = self.of(layer)
-            first, x = _add_and_norm(z, added, scale)
-            asks = torch.bmm(x, asking)
-            carried = self._attend(asks)
-            z, y = _add_and_norm(first, torch.bmm(carried, output), mlp_scale)
-            entered = torch.bmm(y, inner)
+            own = self.of(layer)
+            first, x = _add_and_norm(z, added, own.scale)
+            asking = torch.bmm(x, own.asking)
+            carried = self._attend(asking)
+            z, y = _add_and_norm(first, torch.bmm(carried, own.output), own.mlp_scale)
+            entered = torch.bmm(y, own.inner)
             hidden = _gelu(entered)
-            added = torch.bmm(hidden, outer)
-            kept.append(_Kept([first, z], [x, y], asks, carried, entered, hidden))
-        return z if added is None else z + added, kept
+            added = torch.bmm(hidden, own.outer)
+            saved.append(_Saved([first, z], [x, y], asking, carried, entered, hidden))
+        return z if added is None else z + added, saved
 
-    def backward(self, gradient: Tensor, kept: list[_Kept]) -> list[Tensor | None]:
+    def backward(self, gradient: Tensor, saved: list[_Saved]) -> list[Tensor | None]:
         """Gradients of the stream, biases and weights; that of the stream is changed in place."""
-        found = [torch.empty_like(one) for one in self.weights]
-        scales: tuple[list[Tensor], list[Tensor]] = ([], [])  # from the last layer to the first
-        given = gradient.to(self.weights[1].dtype)
+        found = Weights(*(torch.empty_like(one) for one in self.weights))
+        scales: list[Tensor] = []  # from the last layer to the first
+        mlp_scales: list[Tensor] = []
+        given = gradient.to(self.weights.outer.dtype)
         size = (*self.plan.lengths.shape, self.plan.heads, self.plan.longest, self.plan.longest)
         to_bias = gradient.new_zeros(size if self.relative is not None else 0)
-        to_asking = torch.zeros_like(kept[0].asking)  # as of cells without an input, always
+        to_asking = torch.zeros_like(saved[0].asking)  # as of cells without an input, always
         for layer in reversed(range(self.plan.layers)):
-            now = kept.pop()
-            scale, asking, output, mlp_scale, inner, outer = self.of(layer)
-            self._add(found[5], layer, now.hidden, given)
-            to_hidden = torch.bmm(given, outer.mT)
+            now, own = saved.pop(), self.of(layer)
+            self._add(found.outer, layer, now.hidden, given)
+            to_hidden = torch.bmm(given, own.outer.mT)
             _gelu_back(to_hidden, now.entered)
-            self._add(found[4], layer, now.read[1], to_hidden)
-            to_read = torch.bmm(to_hidden, inner.mT)
-            scales[1].append(
-                _back_through_norm(gradient, given, to_read, now.streams[1], mlp_scale)
-            )
-            self._add(found[2], layer, now.carried, given)
-            to_carried = torch.bmm(given, output.mT)
+            self._add(found.inner, layer, now.read[1], to_hidden)
+            to_read = torch.bmm(to_hidden, own.inner.mT)
+            parts = _back_through_norm(gradient, given, to_read, now.streams[1], own.mlp_scale)
+            mlp_scales.append(parts)
+            self._add(found.output, layer, now.carried, given)
+            to_carried = torch.bmm(given, own.output.mT)
             self._attend_back(to_asking, to_bias, to_carried, now.asking)
-            self._add(found[1], layer, now.read[0], to_asking)
-            to_read = torch.bmm(to_asking, asking.mT)
-            scales[0].append(_back_through_norm(gradient, given, to_read, now.streams[0], scale))
-        for place, parts in zip((0, 3), scales, strict=True):
-            found[place] = self._of_scales(parts)
+            self._add(found.asking, layer, now.read[0], to_asking)
+            to_read = torch.bmm(to_asking, own.asking.mT)
+            scales.append(_back_through_norm(gradient, given, to_read, now.streams[0], own.scale))
+        found = found._replace(scale=self._of_scales(scales), mlp_scale=self._of_scales(mlp_scales))
         to_relative = None
         if self.relative is not None:
             to_relative = to_bias.sum(1).to(self.relative.dtype)
@@ -201,7 +212,7 @@ class _Stack:
         """Sums over programs, and over layers that share their weights."""
         every = torch.stack(parts[::-1]).sum(2)  # L E D
         summed: Tensor = every.unflatten(0, (-1, self.own)).sum(0).transpose(0, 1)
-        return summed.to(self.weights[0].dtype)
+        return summed.to(self.weights.scale.dtype)
 
     def _attend(self, asking: Float[Tensor, "E T J"]) -> Float[Tensor, "E T I"]:
         from espalier.nets.transformer.attention_kernels import forward
