@@ -39,6 +39,7 @@ def rows():
     return pd.concat(tables, ignore_index=True)
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_page_is_filled_from_the_committed_rows(tmp_path):
     shutil.copytree(DATA, tmp_path / "results/data/learning")
     committed = (DOCS / "results/learning.md").read_text()

@@ -4,11 +4,13 @@ import shutil
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from docs.pages.filling import DOCS
 from docs.pages.syntax import syntax
 from scipy import stats
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_page_is_filled_from_the_committed_rows(tmp_path):
     shutil.copytree(DOCS / "results/data/syntax", tmp_path / "results/data/syntax")
     committed = (DOCS / "results/syntax.md").read_text()
