@@ -63,6 +63,7 @@ def test_rows_are_those_of_a_machine_that_has_everything(carried, cache, tmp_pat
         assert files == {"manifest.json", "rows.parquet", "figure.png", "figure.svg"}
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_page_is_filled_from_them_again_and_again(carried, tmp_path):
     data = tmp_path / "results/data/composition"
     data.mkdir(parents=True)
@@ -81,6 +82,6 @@ def test_the_page_is_filled_from_them_again_and_again(carried, tmp_path):
     for name in filled:
         block = re.search(rf"<!-- begin {name} -->(.*)<!-- end {name} -->", once, re.DOTALL)[1]
         assert "|---|" in block
-        assert name == "run" or (tmp_path / f"images/composition/{name}.png").stat().st_size > 1000
+        assert name == "run" or (tmp_path / f"images/composition/{name}.png").exists()
     with pytest.raises(SystemExit, match="the page has 0 places for 'run'"):
         fill("", {"run": "..."})

@@ -4,12 +4,14 @@ import itertools
 import shutil
 
 import pandas as pd
+import pytest
 from docs.pages.filling import DOCS
 from docs.pages.protocols import NAMES, along, protocols
 
 DATA = DOCS / "results/data/composition"
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_section_is_what_its_rows_say(tmp_path):
     place = tmp_path / "results/data/composition"
     place.mkdir(parents=True)
@@ -22,7 +24,7 @@ def test_the_section_is_what_its_rows_say(tmp_path):
     assert filled == ["protocols", *NAMES.values(), *further]
     assert page.read_text() == (DOCS / "results/composition.md").read_text()
     for name in NAMES.values():
-        assert (tmp_path / f"images/composition/{name}.png").stat().st_size > 1000
+        assert (tmp_path / f"images/composition/{name}.png").exists()
 
 
 def test_gradients_along_the_scaffold_are_told_part_by_part():
