@@ -293,8 +293,8 @@ def drawn_by_length_and_ones(rows: pd.DataFrame, pictures: Path) -> list[str]:
     seeds, found = seeds_in_words(rows, MODEL).removesuffix(" until fitted"), []
     for number, shown in (
         (9, "accuracy by length, with t intervals"),
-        (10, "accuracy by number of ones with relative positions, a line for each seed"),
-        (11, "share of strings answered with 1 by number of ones, a line for each seed"),
+        (10, "accuracy by number of ones with relative positions, a panel for each seed"),
+        (11, "share of strings answered with 1 by number of ones, a panel for each seed"),
     ):
         name = f"alta-figure-{number}"
         figure = experiments.find(name).draw(rows)

@@ -8,7 +8,6 @@ is compiled, and all weights are learnt from traces that need only be linearly r
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -268,24 +267,28 @@ def by_ones(rows: pandas.DataFrame, *, of: str) -> pandas.DataFrame:
 
 
 def draw_by_ones(rows: pandas.DataFrame, *, of: str, side: str) -> Figure:
-    """A panel a Transformer, a line a seed: a mean hides curves that swing between 0 and 1."""
+    """A panel a Transformer, and a seed: curves that swing between 0 and 1 cannot share one."""
     relative = rows[rows["positions"] == "relative"]
-    seeds = sorted(relative["seed"].unique())
-    styles = itertools.cycle((BLACK, BLUE, RED, ("#2f8f4e", "-.", "D"), ("#8a4fbf", "-", "v")))
-    names = [f"seed {seed}" if len(seeds) > 1 else "_only" for seed in seeds]
-    looks = {seed: (*style, name) for seed, style, name in zip(seeds, styles, names, strict=False)}
+    names = {"no": "own weights", "yes": "shared weights"}
+    sides = {kind: f"{side}\n{names[kind]}" for kind in names}
+    across, down, titles, table = "layers", "sharing", "{} layers", by_ones(rows, of=of)
+    if relative["seed"].nunique() > 1:
+        models = relative["layers"].astype(str) + " layers,\n" + relative["sharing"].map(names)
+        ordered = models[relative.sort_values(["layers", "sharing"]).index].unique()
+        sides = {model: f"{side}\n{model}" for model in ordered}
+        across, down, titles = "panel", "model", "seed {}"
+        apart = relative.assign(panel=relative["seed"], model=models)
+        table = shares_by(apart, ["model", "panel", "ones"], of=of)
     return draw_curves(
-        shares_by(
-            relative.assign(line=relative["seed"]), ["layers", "sharing", "line", "ones"], of=of
-        ),
-        looks,
+        table.assign(positions="relative"),
+        {"relative": (*BLACK, "_only")},
         x="ones",
-        line="line",
-        across="layers",
-        down="sharing",
+        line="positions",
+        across=across,
+        down=down,
         x_label="number of ones (relative positions)",
-        titles="{} layers",
-        sides={"no": f"{side}\nown weights", "yes": f"{side}\nshared weights"},
+        titles=titles,
+        sides=sides,
     )
 
 
