@@ -198,7 +198,9 @@ def layers(found: dict) -> pd.DataFrame:
     """Paces and errors of layers one by one and as kernels."""
     return pd.DataFrame(
         {
+            "on": {"scan": "SCAN", "parity": "parity"}[row["learner"].split()[0]],
             "layers": int(row["learner"].split()[1]),
+            "shared": {"shared": "yes", "own": "no"}[row["learner"].split()[2]],
             "way": row["way"],
             "rows of cells": f"{row['rows']} of {row['cells']}",
             "steps/s": round(row["steps_per_second"]),
