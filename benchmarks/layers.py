@@ -87,8 +87,8 @@ def logits_and_gradients(
     if isinstance(task, ParityTask):
         logits = task.read(known, dice)[0]
     else:
-        told = task.read(known, task.drawn(dice))
-        logits, actions = (in_order(task.packing, one) for one in told)
+        cells = task.read(known, task.drawn(dice))
+        logits, actions = (in_order(task.packing, one) for one in cells)
         logits = logits[actions != PAD]
     gradients = torch.autograd.grad(task.losses(known, dice).sum(), list(known.values()))
     found = {"logits": logits, **dict(zip(known, gradients, strict=True))}

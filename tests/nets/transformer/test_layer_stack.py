@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,24 +25,20 @@ from espalier.nets.transformer.layer_stack import (
     sub_layers,
 )
 from espalier.nets.transformer.model import TransformerShape, random_transformers
+from nets.transformer.interpreting import interpret, needs_triton
 
-SCRIPT = Path(__file__).with_name("interpreted_layers.py")
 COMPILING = Path(__file__).with_name("compiled_layers.py")
 SHAPE = TransformerShape(
     9, 9, width=128, hidden=512, heads=8, head_width=128, layers=2, decoder=True
 )
 
 
-@pytest.mark.skipif(find_spec("triton") is None, reason="needs triton")
+@needs_triton
 def test_kernels_do_what_layers_do_one_by_one():
-    """In a process of its own: Triton interprets from its first import on, or not at all."""
-    environment = os.environ | {"TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-W", "error", str(SCRIPT)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    interpret("interpreted_layers.py")
 
 
-@pytest.mark.skipif(find_spec("triton") is None, reason="needs triton")
+@needs_triton
 def test_kernels_compile_for_a_device_that_need_not_be_there(tmp_path):
     """In a process of its own: the other one interprets."""
     environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}

@@ -1,11 +1,6 @@
 """Wide layers as kernels: what they compute, when they are used, and inputs end to end."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 import torch
@@ -23,20 +18,16 @@ from espalier.nets.transformer import (
     wide_stack,
 )
 from espalier.nets.transformer.end_to_end import EndToEnd
+from nets.transformer.interpreting import interpret, needs_triton
 
-SCRIPT = Path(__file__).with_name("interpreted_wide.py")
 SHAPE = TransformerShape(3, 2)  # the paper's on parity
 SIZES = Sizes(members=5, inputs=64, longest=21, cells=1_088)
 CUDA = torch.device("cuda")
 
 
-@pytest.mark.skipif(find_spec("triton") is None, reason="needs triton")
+@needs_triton
 def test_kernels_do_what_layers_do_one_by_one():
-    """In a process of its own: Triton interprets from its first import on, or not at all."""
-    environment = os.environ | {"TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-W", "error", str(SCRIPT)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    interpret("interpreted_wide.py")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from espalier.nets.transformer.end_to_end import EndToEnd
 from espalier.nets.transformer.layer_stack import is_narrow
 from espalier.nets.transformer.model import TransformerShape, Weights, encode
 from espalier.nets.transformer.sublayers import norm, through
-from espalier.nets.transformer.wide_stack import Sizes, is_wide, run_wide, side_by_side
+from espalier.nets.transformer.wide_stack import EncoderWeights, Sizes, is_wide, run_wide
 
 
 def encode_ends(
@@ -68,7 +68,7 @@ def _trained(
         relative = through(relative_bias, weights["encoder.relative"], sizes.longest, True)[:, 0]
     z = run_wide(
         z,
-        side_by_side(weights),
+        EncoderWeights.of(weights),
         rows,
         layers=shape.layers,
         heads=shape.heads,

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from espalier.nets.transformer.end_to_end import EndToEnd
     from espalier.nets.transformer.model import TransformerShape
 
-EACH, IN_ALL = 4, 8  # cells of a program at a time, and through a norm's backward pass
+EACH, BACK = 4, 8  # cells of a program at a time, and in all in a norm's backward pass
 NUMBERS = 2048  # of a program of an activation
 
 
-class Weights(NamedTuple):
+class EncoderWeights(NamedTuple):
     """An encoder's, or a layer's of it without the axis O, or their gradients."""
 
     scale: Float[Tensor, "E O D"]
@@ -38,6 +38,19 @@ class Weights(NamedTuple):
     mlp_scale: Float[Tensor, "E O D"]
     inner: Float[Tensor, "E O D F"]
     outer: Float[Tensor, "E O F D"]
+
+    @classmethod
+    def of(cls, weights: Mapping[str, Tensor]) -> EncoderWeights:
+        """Those of a Transformer's encoder, from all of its weights by name."""
+        attention = [weights[f"encoder.self.{part}"] for part in ("query", "key", "value")]
+        return cls(
+            scale=weights["encoder.self.scale"],
+            asking=torch.cat(attention, -1),
+            output=weights["encoder.self.output"],
+            mlp_scale=weights["encoder.mlp.scale"],
+            inner=weights["encoder.mlp.inner"],
+            outer=weights["encoder.mlp.outer"],
+        )
 
 
 class Sizes(NamedTuple):
@@ -66,22 +79,9 @@ def is_wide(
     )
 
 
-def side_by_side(weights: Mapping[str, Tensor]) -> Weights:
-    """An encoder's weights as `run_wide` takes them."""
-    attention = [weights[f"encoder.self.{part}"] for part in ("query", "key", "value")]
-    return Weights(
-        scale=weights["encoder.self.scale"],
-        asking=torch.cat(attention, -1),
-        output=weights["encoder.self.output"],
-        mlp_scale=weights["encoder.mlp.scale"],
-        inner=weights["encoder.mlp.inner"],
-        outer=weights["encoder.mlp.outer"],
-    )
-
-
 def run_wide(
     stream: Float[Tensor, "E T D"],
-    weights: Weights,
+    weights: EncoderWeights,
     rows: EndToEnd,
     *,
     layers: int,
@@ -124,7 +124,7 @@ class _Layers(torch.autograd.Function):
     def forward(
         ctx: Any, plan: _Plan, stream: Tensor, relative: Tensor | None, *weights: Tensor
     ) -> Tensor:
-        stack = _Stack(plan, relative, Weights(*weights))
+        stack = _Stack(plan, relative, EncoderWeights(*weights))
         with torch.cuda.device_of(stream):
             found, ctx.saved = stack.forward(stream.contiguous())
         ctx.plan = plan
@@ -137,7 +137,7 @@ class _Layers(torch.autograd.Function):
         relative, *weights = ctx.saved_tensors
         if not ctx.saved:
             raise RuntimeError("gradients through these layers can be taken once for each pass")
-        stack = _Stack(ctx.plan, relative, Weights(*weights))
+        stack = _Stack(ctx.plan, relative, EncoderWeights(*weights))
         own = gradient.clone(memory_format=torch.contiguous_format)
         with torch.cuda.device_of(gradient):
             return None, *stack.backward(own, ctx.saved)
@@ -146,13 +146,13 @@ class _Layers(torch.autograd.Function):
 class _Stack:
     """The layers with their weights, each with axes of members and own layers."""
 
-    def __init__(self, plan: _Plan, relative: Tensor | None, weights: Weights) -> None:
+    def __init__(self, plan: _Plan, relative: Tensor | None, weights: EncoderWeights) -> None:
         self.plan, self.relative, self.weights = plan, relative, weights
         self.own = weights.scale.shape[1]
 
-    def of(self, layer: int) -> Weights:
+    def of(self, layer: int) -> EncoderWeights:
         """A layer's weights."""
-        return Weights(*(one[:, layer % self.own] for one in self.weights))
+        return EncoderWeights(*(one[:, layer % self.own] for one in self.weights))
 
     def forward(self, z: Float[Tensor, "E T D"]) -> tuple[Float[Tensor, "E T D"], list[_Saved]]:
         """The stream after the last layer, and what every layer's backward pass needs."""
@@ -172,7 +172,7 @@ class _Stack:
 
     def backward(self, gradient: Tensor, saved: list[_Saved]) -> list[Tensor | None]:
         """Gradients of the stream, biases and weights; that of the stream is changed in place."""
-        found = Weights(*(torch.empty_like(one) for one in self.weights))
+        found = EncoderWeights(*(torch.empty_like(one) for one in self.weights))
         scales: list[Tensor] = []  # from the last layer to the first
         mlp_scales: list[Tensor] = []
         given = gradient.to(self.weights.outer.dtype)
@@ -271,9 +271,9 @@ def _back_through_norm(
     """Add to a gradient what comes through a norm; the norm's own, a part for each program."""
     from espalier.nets.transformer.wide_kernels import leave
 
-    grid, numbers, constants = _over_cells(stream, scale, IN_ALL)
+    grid, numbers, constants = _over_cells(stream, scale, BACK)
     parts = gradient.new_empty(grid[1], grid[0], stream.shape[2])
-    leave[grid](gradient, given, parts, to_read, stream, *numbers, CELLS=IN_ALL, **constants)
+    leave[grid](gradient, given, parts, to_read, stream, *numbers, CELLS=BACK, **constants)
     return parts
 
 
